@@ -21,6 +21,8 @@ describe('textFeatures', () => {
     ['Send 5 dollars', 'Send 5 euros'],
     ['A bag of 10kg', 'A bag of 10lb'],
     ['Het is niet open', 'Het is open'],
+    ['Ele na\u0303o vem', 'Ele ja vem'],
+    ['I don\u02bct know', 'I do know'],
   ])('returns different features for %s / %s', (text, other) => {
     const [one, two] = [textFeatures(text), textFeatures(other)]
     expect([one?.figures, one?.negations]).not.toEqual([two?.figures, two?.negations])

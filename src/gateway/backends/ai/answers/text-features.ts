@@ -61,11 +61,13 @@ const figures = /\p{N}+(?:[.,'\u2019\u00a0\u202f]\p{N}+)*(?:\s?\p{L}+)?|[\p{Sm}\
 /** Returns undefined for texts of other scripts than Latin, in which negations and word order are not known. */
 export function textFeatures(text: string) {
   if (!latin.test(text)) return undefined
-  const written = text.match(/[\p{L}\p{M}\p{N}'\u2019]+/gu) ?? []
+  // Some systems send accents as characters; the lists have letters with accents.
+  const composed = text.normalize('NFC').replaceAll('\u02bc', "'")
+  const written = composed.match(/[\p{L}\p{M}\p{N}'\u2019]+/gu) ?? []
   const words = written.map((word) => word.toLowerCase())
   const named = written.filter((word) => roman.test(word) || numberWords.has(word.toLowerCase()))
   return {
-    figures: [...(text.match(figures) ?? []), ...named].map((figure) => figure.toLowerCase()),
+    figures: [...(composed.match(figures) ?? []), ...named].map((figure) => figure.toLowerCase()),
     negations: words.filter(isNegation).length,
     words: digest(words.toSorted()),
     sequence: digest(words),
