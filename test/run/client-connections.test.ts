@@ -284,6 +284,7 @@ describe('a port that several Gateways share', () => {
       manifests: [
         ...of('strict'),
         ...of('tunnels'),
+        ...of('senders'),
         staticBackend('main', upstream.port),
         policy('oldest', 'Gateway/strict', { frontend: { connect: { mode: 'Deny' } } }),
         // The Gateway whose name comes last has the older of the two policies about headers.
@@ -294,6 +295,9 @@ describe('a port that several Gateways share', () => {
           },
         }),
         policy('newer', 'Gateway/strict', { frontend: { proxyProtocol: {} } }),
+        policy('newest', 'Gateway/senders', {
+          frontend: { proxyProtocol: { from: ['192.0.2.0/24'] } },
+        }),
       ],
     }
   })
@@ -311,6 +315,11 @@ describe('a port that several Gateways share', () => {
   it('refuses requests without a PROXY header for a Gateway that requires one', async () => {
     expect(await answer('strict.test')).toMatch(/^HTTP\/1.1 403 /)
     expect(await answer('strict.test', binary())).toMatch(/^HTTP\/1.1 200 /)
+  })
+
+  it('refuses requests with a PROXY header for a Gateway that permits its sender none', async () => {
+    expect(await answer('senders.test', binary())).toMatch(/^HTTP\/1.1 403 /)
+    expect(await answer('senders.test')).toMatch(/^HTTP\/1.1 200 /)
   })
 
   it('opens tunnels only for the Gateway that permits them', async () => {

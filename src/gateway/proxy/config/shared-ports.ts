@@ -142,10 +142,13 @@ export function connectionRefusal(
   ends: ConnectionEnds,
 ): string | undefined {
   const { proxyProtocol, refusal } = listener.frontend().client
-  if (proxyProtocol?.isOptional === false && isOverruled(conflicts, listener)) {
+  if (proxyProtocol !== undefined && isOverruled(conflicts, listener)) {
     const { address, proxyHeader } = ends.rawSource
-    const isMissing = proxyHeader === undefined && proxyProtocol.isSender?.(address) !== false
-    if (isMissing) return 'the connection has no PROXY header'
+    const maySend = proxyProtocol.isSender?.(address) !== false
+    if (proxyHeader === undefined && maySend && !proxyProtocol.isOptional) {
+      return 'the connection has no PROXY header'
+    }
+    if (proxyHeader !== undefined && !maySend) return 'its sender may send no PROXY header'
   }
   return refusal?.(ends)
 }
