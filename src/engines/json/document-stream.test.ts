@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { type DocumentFraming, DocumentStream, type StreamPart, StreamPartTooLarge } from './document-stream.ts'
+import {
+  type DocumentFraming,
+  DocumentStream,
+  type StreamPart,
+  StreamPartTooLarge,
+} from './document-stream.ts'
 
 /** Returns the documents of a stream that arrives in pieces, and the stream with `X` in place of each. */
 function read(framing: DocumentFraming, text: string, size: number, limit = 1_000) {

@@ -61,7 +61,7 @@ export class DocumentStream {
         break
       }
       if (byte === carriageReturn && bytes[at] === lineFeed) at++
-      const isEnd = this.#framing === 'lines' || isBlank(bytes, this.#lineStart, at)
+      const isEnd = this.#endsPart(bytes, at)
       this.#lineStart = at
       if (!isEnd) continue
       this.#end(bytes.subarray(start, at), onPart)
@@ -77,6 +77,11 @@ export class DocumentStream {
     const { length } = this.#held
     if (length > 0) this.#end(Buffer.from(this.#held.content), onPart)
     this.#held.clear()
+  }
+
+  /** Whether the line that ends at `end` is the last one of its part. */
+  #endsPart(bytes: Buffer, end: number): boolean {
+    return this.#framing === 'lines' || isBlank(bytes, this.#lineStart, end)
   }
 
   /** Passes all blank lines before a part as one, because a body may consist of them. Returns where the part begins. */
