@@ -57,7 +57,9 @@ export class DecisionStore {
         say(`a block cannot be read: ${read.problem.message}`)
         continue
       }
-      const { path } = read.decision.request
+      const { method, path } = read.decision.request
+      // Tunnels have no tag.
+      if (method === 'CONNECT') continue
       // Requests of MCP clients have their tag at the end of the path.
       const tag = firstTagIn(path) ?? path.slice(path.lastIndexOf('/') + 1)
       if (found.has(tag)) say(`${tag} has two decision records`)

@@ -116,7 +116,8 @@ describe('guards of JSON requests [Traffic.jsonGuard]', () => {
       expect(sentBody()).toBe(text)
     }
     const events = 'data: {"note":"a@b.com"}\n\ndata: nonsense\n\ndata: {"note":"a@b.com"}\n\n'
-    expect((await receive('audited', 'text/event-stream', events)).body).toBe(events)
+    const { body, headers } = await receive('audited', 'text/event-stream', events)
+    expect([body, headers['content-digest']]).toEqual([events, 'sha-256=:b2xk:'])
   })
 
   it('[JSONGuard.otherTypes] let other types pass with Pass', async () => {
