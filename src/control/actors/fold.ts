@@ -375,9 +375,12 @@ export class Fold {
     return this.#keySets.get(uri)?.digest
   }
 
-  /** Objects of one kind often come from one template. They share their equal parts, as versions of one object do. */
+  /**
+   * Objects of one kind often come from one template. They share what is equal, as versions of one object do. Which
+   * object is the newest depends on the snapshot that was restored, so the order of members must not.
+   */
   #shareObject(object: ObservedObject): void {
-    shareContent(this.#newestOfKind.get(object.kind), object)
+    shareContent(this.#newestOfKind.get(object.kind), object, true)
     this.#newestOfKind.set(object.kind, object)
   }
 

@@ -35,3 +35,34 @@ it('objects of one kind share equal parts, also after a restart', () => {
     expect(second.backends).toBe(first.backends)
   }
 })
+
+it('sharing does not change what is derived after a restart', () => {
+  const story = new FoldStory()
+  const { auth, tls } = {
+    auth: { secretRef: { name: 'missing' } },
+    tls: { caCertificateRefs: [{ name: 'missing' }] },
+  }
+  const backend = (name: string, policies?: object) => ({
+    apiVersion: 'sluice.dev/v1alpha1',
+    kind: 'GatewayBackend',
+    metadata: { name },
+    spec: { static: { host: 'a.example', port: 80 }, ...(policies && { policies }) },
+  })
+  story.apply(backend('first', { auth, tls }), backend('second'))
+  // The restored state does not have the object that was seen last.
+  story.delete('GatewayBackend', 'second')
+  const restored = new Fold(createGraph({ checkRegex: () => undefined }))
+  restored.restore(JSON.parse(JSON.stringify(story.fold.snapshot())) as FoldSnapshot)
+  const known = story.events.length
+  const inOtherOrder = JSON.stringify(backend('third', { tls, auth }))
+  story.apply(JSON.parse(inOtherOrder))
+  for (const recorded of story.events.slice(known)) {
+    const object = JSON.parse(inOtherOrder)
+    const { event } = recorded
+    restored.apply({ ...recorded, event: { ...event, data: { ...event.data, object } } as never })
+  }
+  const message = expect.stringMatching(/tls.*missing.*auth.*missing/)
+  expect(story.status('GatewayBackend', 'third')).toMatchObject({ conditions: [{ message }] })
+  expect(restored.statuses()).toEqual(story.fold.statuses())
+  expect(restored.digests()).toEqual(story.fold.digests())
+})

@@ -143,7 +143,7 @@ export class OutputStore {
     }
     // Many resources are the first of their object, and have equal parts with those of other objects.
     if (before === undefined) {
-      shareContent(this.#newest.get(resource.type), resource)
+      shareContent(this.#newest.get(resource.type), resource, true)
       this.#newest.set(resource.type, resource)
     }
     const output = new PublishedOutput(resource, owner)

@@ -45,6 +45,29 @@ it('shares equal parts of two versions without changing the content of either', 
   )
 })
 
+it('can keep the order of members', () => {
+  const text = JSON.stringify
+  fc.assert(
+    fc.property(tree, tree, (a, b) => {
+      fc.pre(a !== undefined && b !== undefined)
+      const [before, after] = [text(a), text(b)]
+      const older = JSON.parse(before)
+      expect(text(shareContent(older, JSON.parse(after), true))).toBe(after)
+      expect(text(older)).toBe(before)
+    }),
+    { numRuns: 5_000 },
+  )
+  const member = { x: 1, y: 2 }
+  const newer = {
+    list: [
+      { x: 1, y: 2 },
+      { y: 2, x: 1 },
+    ],
+  }
+  const { list } = shareContent({ list: [member, member] }, newer, true)
+  expect([list[0] === member, list[1] === member]).toEqual([true, false])
+})
+
 it('keeps the unchanged parts of an earlier version', () => {
   const older = { spec: { rules: [{ name: 'a' }, { name: 'b' }] }, labels: { team: 'x' } }
   const newer = { spec: { rules: [{ name: 'a' }, { name: 'c' }] }, labels: { team: 'x' } }

@@ -33,42 +33,51 @@ function hasSameMembers(a: Record<string, unknown>, b: Record<string, unknown>):
 
 /**
  * Returns `before` if both have the same content (see `hasSameContent`). Otherwise replaces the unchanged parts of
- * `after` by those of `before`, so that versions share them, and returns `after`.
+ * `after` by those of `before`, so that versions share them, and returns `after`. With `keepsOrder`, the members of
+ * shared parts are also in the same order, so that what is derived from `after` does not depend on `before`.
  */
-export function shareContent<Value>(before: unknown, after: Value): Value {
+export function shareContent<Value>(before: unknown, after: Value, keepsOrder = false): Value {
   // Equal texts are replaced too: the older one is in the old space of the heap already.
   if (before === after) return before as Value
   if (typeof before !== 'object' || typeof after !== 'object') return after
   if (before === null || after === null) return after
   if (Array.isArray(before) !== Array.isArray(after)) return after
   const shared = Array.isArray(before)
-    ? shareItems(before, after as unknown[])
-    : shareMembers(before as Record<string, unknown>, after as Record<string, unknown>)
+    ? shareItems(before, after as unknown[], keepsOrder)
+    : shareMembers(before as Members, after as Members, keepsOrder)
   return shared as Value
 }
 
-function shareItems(before: unknown[], after: unknown[]): unknown[] {
+function shareItems(before: unknown[], after: unknown[], keepsOrder: boolean): unknown[] {
   let isSame = before.length === after.length
   for (let at = 0; at < after.length; at++) {
-    const item = shareContent(before[at], after[at])
+    const item = shareContent(before[at], after[at], keepsOrder)
     after[at] = item
     if (item !== before[at]) isSame = false
   }
   return isSame ? before : after
 }
 
-function shareMembers(before: Record<string, unknown>, after: Record<string, unknown>) {
+type Members = Record<string, unknown>
+
+function shareMembers(before: Members, after: Members, keepsOrder: boolean): Members {
   let extra = 0
   let isSame = true
   for (const key in after) {
     if (after[key] === undefined) continue
     // An object from JSON can have a member of this name, others inherit one.
-    if (key === '__proto__') return hasSameContent(before, after) ? before : after
+    if (key === '__proto__') return !keepsOrder && hasSameContent(before, after) ? before : after
     extra--
-    const member = shareContent(before[key], after[key])
+    const member = shareContent(before[key], after[key], keepsOrder)
     after[key] = member
     if (member !== before[key]) isSame = false
   }
   for (const key in before) if (before[key] !== undefined) extra++
-  return isSame && extra === 0 ? before : after
+  if (!isSame || extra !== 0) return after
+  return keepsOrder && !hasSameOrder(before, after) ? after : before
+}
+
+function hasSameOrder(a: Members, b: Members): boolean {
+  const keys = Object.keys(b)
+  return Object.keys(a).every((key, at) => key === keys[at])
 }
