@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import fc from '../../../../test/support/fast-check.ts'
 import { addCount, type Groups } from '../../../past/series/bucket.ts'
 import { firstWeight, laterWeight, RateComparison, sumWeight } from './evidence.ts'
-import { type FigureSample, problemOf } from './figures.ts'
+import { type FigureSample, FigureTest, problemOf } from './figures.ts'
 
 const start = Date.parse('2026-01-01T00:00:00Z')
 
@@ -151,6 +151,26 @@ describe('the comparison of proxies during a rollout', () => {
       for (const group of groups.values()) for (const counts of group.values()) counts.delete(added)
     }
     expect(problemOf(refusals, [step(['p1'])], samples)).toBeUndefined()
+  })
+
+  it('orders new policies with as many refusals by name, not by the proxies that counted them', () => {
+    const evidenceOf = (atChanged: string, atOthers: string) => {
+      const test = new FigureTest()
+      const refusing = (proxy: string, bucket: number, policy: string) => {
+        const found = sample(proxy, bucket, 100, 0)
+        addCount(found.groups, 'all', '', `refused:${policy}`, 1)
+        return found
+      }
+      for (const [bucket, changed, others] of [
+        [0, 'known', 'known'],
+        [1, atChanged, atOthers],
+      ] as const) {
+        const [one, another] = [refusing('p1', bucket, changed), refusing('p2', bucket, others)]
+        test.add({ changed: [one], others: [another] }, ['Refusals'])
+      }
+      return test.comparisons.evidence
+    }
+    expect(evidenceOf('a', 'b')).toBeGreaterThan(evidenceOf('b', 'a'))
   })
 
   describe('of costs', () => {

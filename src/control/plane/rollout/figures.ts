@@ -1,5 +1,6 @@
 /** The comparison of the figures of proxies during a rollout. */
 import type { RolloutPlan } from '../../../../events/index.ts'
+import { compareText } from '../../../ground/model/names.ts'
 import { type Groups, noRoute } from '../../../past/series/bucket.ts'
 import type { RolloutStep } from '../../actors/rollout.machine.ts'
 import {
@@ -33,8 +34,9 @@ class Names {
   #bucket: Bucket | undefined
 
   /**
-   * Returns the weights of all names up to a bucket. Its new names are added, the largest first. `sizesIn` returns the
-   * sizes at all proxies together, because weights must not depend on the proxies at which something was counted.
+   * Returns the weights of all names up to a bucket. Its new names are added, the largest first, and those of one size
+   * by name. `sizesIn` returns the sizes at all proxies together, because weights must not depend on the proxies at which
+   * something was counted.
    */
   upTo(
     bucket: Bucket,
@@ -46,7 +48,7 @@ class Names {
     const before = weights.size
     const ranked = [...sizesIn(bucket)]
       .filter(([name]) => !weights.has(name))
-      .sort(([, a], [, b]) => b - a)
+      .sort(([a, sizeOfA], [b, sizeOfB]) => sizeOfB - sizeOfA || compareText(a, b))
       .slice(0, maxNames - before)
     for (const [at, [name]] of ranked.entries()) {
       const weight = before === 0 ? firstWeight(ranked.length) : laterWeight(before - 1 + at)
