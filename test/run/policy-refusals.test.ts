@@ -96,8 +96,7 @@ describe('sluice_policy_refusals_total', async () => {
         line('GatewayPolicy default/denied', 'traffic.authorization', 'default/denied'),
         line('GatewayPolicy default/rate', 'traffic.rateLimit', 'default/rate'),
         line('GatewayPolicy default/tokens', 'traffic.rateLimit', 'default/tokens'),
-        // Budgets are compiled to policies of the same name.
-        line('GatewayPolicy default/spent', 'traffic.budgets', 'default/spent'),
+        line('GatewayBudget default/spent', 'traffic.budgets', 'default/spent'),
         line('GatewayPolicy default/guarded', 'backend.ai', 'default/guarded'),
       ].sort(),
     )

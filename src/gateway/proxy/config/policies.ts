@@ -67,9 +67,14 @@ export function configDigest({ policies }: StepOrigin): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/** Writes the object that a policy comes from as `Kind namespace/name`. */
-export function policyText({ policy, target }: PolicyResource): string {
-  const kind = target.inline === true ? target.kind : 'GatewayPolicy'
+/**
+ * Writes the object that a policy comes from as `Kind namespace/name`. Keys have the kind in place of the section, except
+ * those of a GatewayPolicy.
+ */
+export function policyText({ key, policy, section, target }: PolicyResource): string {
+  const [, place = section] = key.split('/', 2)
+  const own = place === section ? 'GatewayPolicy' : place
+  const kind = target.inline === true ? target.kind : own
   return `${kind} ${policy.namespace}/${policy.name}`
 }
 
