@@ -47,7 +47,8 @@ function segmentsOf(path: string): string[] {
 /** Returns when an expression runs, according to the policy that it belongs to. Inline policies are `backend`. */
 function pointsOf(segments: readonly string[]): Points | undefined {
   const inline = segments.lastIndexOf('policies')
-  const section = policySections.find((name) => name === segments[1]) ?? 'backend'
+  const own = policySections.find((name) => name === segments[1])
+  const section = inline < 0 ? (own ?? 'backend') : 'backend'
   const at = inline < 0 ? 2 : inline + 1
   const definition = findPolicy(section, segments[at] ?? '')
   const written = segments.slice(at + 1).filter((segment) => segment !== '[]' && segment !== '{}')
