@@ -39,7 +39,7 @@ function definitionOf(row: ApiKind) {
  * `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. A larger one describes
  * equal objects once.
  */
-const maxDescribedLength = 240_000
+const maxDescribedLength = 250_000
 
 /** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {

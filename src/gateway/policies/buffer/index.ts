@@ -4,13 +4,13 @@ import { definePolicy } from '../define.ts'
 
 const side = object('BufferedMessage', {
   maxBytes: optional(byteSize({ min: 1, max: 268_435_456 }), {
-    doc: 'Maximum size of a body that is held. If not set, `maxBufferSize` of the listener.',
+    doc: 'Maximum size of a held body; `maxBufferSize` if not set.',
     unit: 'bytes',
   }),
   failureMode: optional(
     choice('BufferFailureMode', {
-      FailClosed: 'a larger request gets 413; for a larger response, the client gets 502',
-      FailOpen: 'a larger body is forwarded as it arrives',
+      FailClosed: 'the client gets 413 for a request, 502 for a response',
+      FailOpen: 'it is forwarded as it arrives',
     }),
     { doc: 'What happens to a larger body.', default: 'FailClosed' },
   ),
@@ -23,8 +23,8 @@ export const buffer = definePolicy({
   schema: object(
     'Buffer',
     {
-      request: optional(side, 'Holds requests until their bodies are complete.'),
-      response: optional(side, 'Holds responses until their bodies are complete.'),
+      request: optional(side, 'Holds requests.'),
+      response: optional(side, 'Holds responses.'),
     },
     { rules: [atLeastOneOf('request', 'response')] },
   ),

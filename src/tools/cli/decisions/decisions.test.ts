@@ -97,14 +97,14 @@ describe('sluice decisions', () => {
   it('names a block of another version', async () => {
     await writeDecisionFiles(folder, [[{ id: 'a' }]])
     const bytes = readFileSync(file)
-    const version = bytes.indexOf(Buffer.of(8, 1), frameBytes)
+    const version = bytes.indexOf(Buffer.of(8, 2), frameBytes)
     bytes[version + 1] = 9
     closeFrame(bytes, bytes.length)
     writeFileSync(file, bytes)
     const { code, reported } = await run()
     expect(code).toBe(2)
     expect(reported).toEqual([
-      `${file}: offset 0: the block has version 9 of the format; this version of Sluice reads 1`,
+      `${file}: offset 0: the block has version 9 of the format; this version of Sluice reads 1 and 2`,
     ])
   })
 
