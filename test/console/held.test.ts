@@ -89,10 +89,15 @@ describeWithParts(['chromium'], 'the console of a gateway that holds changes', a
   })
 
   it('rejects a change in the banner of any page, and shows it at past moments', async () => {
-    gw.write('access.yaml', denying('POST'))
-    await becomes(201)
-    gw.write('access.yaml', denying('GET'))
     await console.show('#/')
+    // It would admit the requests that the policy refuses.
+    gw.write('access.yaml', denying('POST'))
+    await isHeld()
+    await click(banner().getByText(/^Approve or reject change/))
+    await decide(banner(), 'Approve')
+    await becomes(201)
+    await eventually(() => banner().count()).toBe(0)
+    gw.write('access.yaml', denying('GET'))
     await isHeld()
     const position = /event (\d+)/.exec((await banner().textContent()) ?? '')?.[1]
     clicks = 0
@@ -116,6 +121,7 @@ describeWithParts(['chromium'], 'the console of a gateway that holds changes', a
     await becomes(403)
     const made = await decisions()
     expect(made).toMatchObject([
+      { held: expect.anything() },
       { held: expect.anything() },
       { held: expect.anything() },
       { emergency: true },
