@@ -18,6 +18,7 @@ const service = (name: string): ServiceResource => ({
 function openSession() {
   const states: WorkerState[] = []
   const plane = {
+    portConflicts: () => [],
     apply: ({ upserted }: DesiredDelta) => ({
       rejected: upserted
         .filter(({ resource }) => resource.key.endsWith('/refused'))
