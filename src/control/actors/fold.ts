@@ -375,10 +375,7 @@ export class Fold {
     return this.#keySets.get(uri)?.digest
   }
 
-  /**
-   * Objects of one kind often come from one template. They share what is equal, as versions of one object do. Which
-   * object is the newest depends on the snapshot that was restored, so the order of members must not.
-   */
+  /** Shares equal parts. Which object is the newest depends on the restored snapshot, so members keep their order. */
   #shareObject(object: ObservedObject): void {
     shareContent(this.#newestOfKind.get(object.kind), object, true)
     this.#newestOfKind.set(object.kind, object)
