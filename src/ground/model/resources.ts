@@ -274,7 +274,8 @@ export interface PolicyTarget extends ObjectRef {
 
 /**
  * One field of one section of a policy for one target, before merging.
- * Key `policy/<section>/<ns>/<name>/<field>/<target>`.
+ * Key `policy/<section>/<ns>/<name>/<field>/<target>`, with the kind before the section unless it is GatewayPolicy or the
+ * policy is inline (`policy-kind.ts`).
  */
 export interface PolicyResource extends Age {
   readonly type: 'policy'

@@ -8,6 +8,7 @@ import { canonicalJson } from '../../../ground/base/canonical.ts'
 import { agenticGroup, controllerName, gatewayGroup } from '../../../ground/model/api-names.ts'
 import type { DecidedCondition } from '../../../ground/model/conditions.ts'
 import { compareAge, gatewayRef, objectKey } from '../../../ground/model/names.ts'
+import { withPolicyKind } from '../../../ground/model/policy-kind.ts'
 import type { PolicyResource, PolicyTarget } from '../../../ground/model/resources.ts'
 import type { AccessPolicySpec } from '../../api/access-policy.ts'
 import { conditionFalse, conditionOf, type Failure, joinFailures } from '../conditions.ts'
@@ -145,8 +146,7 @@ function resourceFor(
   const configVersion = findPolicy(field.section, field.field)?.configVersion ?? 0
   const owner = { owner: self.ref, age: self.age, ...field }
   const resource = policyResource(owner, { config, configVersion, unenforceable }, target)
-  // Avoids a collision with a GatewayPolicy of the same name.
-  return { ...resource, key: resource.key.replace('policy/', 'policy/XAccessPolicy/') }
+  return withPolicyKind(resource, 'XAccessPolicy')
 }
 
 interface Ancestor {

@@ -14,6 +14,7 @@ import {
 import { authoritiesOf } from '../../../ground/model/certificates.ts'
 import type { DecidedCondition } from '../../../ground/model/conditions.ts'
 import { compareAge, gatewayRef, objectKey } from '../../../ground/model/names.ts'
+import { withPolicyKind } from '../../../ground/model/policy-kind.ts'
 import type { PolicyResource, PolicyTarget } from '../../../ground/model/resources.ts'
 import type { BackendTlsPolicySpec } from '../../api/gateway-api/grants.ts'
 import {
@@ -145,8 +146,7 @@ function resourceFor(
   } as const
   const configVersion = findPolicy('backend', 'tls')?.configVersion ?? 0
   const resource = policyResource(field, { config, configVersion, unenforceable }, target)
-  // Avoids a collision with a GatewayPolicy of the same name.
-  return { ...resource, key: resource.key.replace('policy/', 'policy/BackendTLSPolicy/') }
+  return withPolicyKind(resource, 'BackendTLSPolicy')
 }
 
 /** A policy that never had a valid version: requests to its targets, as far as these can be read, fail. */

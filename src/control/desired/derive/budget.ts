@@ -4,6 +4,7 @@ import { readUsd } from '../../../engines/messages/cost/money.ts'
 import { findPolicy } from '../../../gateway/policies/registry.ts'
 import { canonicalJson } from '../../../ground/base/canonical.ts'
 import type { BudgetConfig, SoftLimit } from '../../../ground/model/budgets.ts'
+import { withPolicyKind } from '../../../ground/model/policy-kind.ts'
 import type { GatewayBudgetSpec } from '../../api/gateway-budget.ts'
 import { conditionFalse } from '../conditions.ts'
 import type { Derived, Reader, Stage } from '../graph.ts'
@@ -128,8 +129,7 @@ function outcome(
         compiled,
         target,
       )
-      // Avoids a collision with a GatewayPolicy of the same name.
-      return { ...resource, key: resource.key.replace('policy/', 'policy/GatewayBudget/') }
+      return withPolicyKind(resource, 'GatewayBudget')
     })
   const value: PolicyView = { ...view, claims: [] }
   return { resources, value }

@@ -7,6 +7,7 @@ import type { ClientSettings, ConnectionSettings } from '../../../ground/exchang
 import type { Callouts, SecretValues } from '../../../ground/exchange/exchange.ts'
 import type { RateBucket, RateLimitSpec } from '../../../ground/exchange/rate-limits.ts'
 import { standsForInvalidPolicy } from '../../../ground/model/invalid-policies.ts'
+import { kindOfPolicy } from '../../../ground/model/policy-kind.ts'
 import type { PolicyPhase, PolicyResource, PolicySection } from '../../../ground/model/resources.ts'
 import { type ConditionalConfig, configsOf, isConditional } from '../../policies/conditional.ts'
 import type { PolicyApply, PolicyDefinition, Step } from '../../policies/define.ts'
@@ -67,16 +68,9 @@ export function configDigest({ policies }: StepOrigin): string {
   return hash.digest('hex').slice(0, 16)
 }
 
-/**
- * Writes the object that a policy comes from as `Kind namespace/name`. Keys have the kind in place of the section, except
- * those of a GatewayPolicy.
- */
-export function policyText({ key, policy, section, target }: PolicyResource): string {
-  const [, place = section] = key.split('/', 2)
-  const own = place === section ? 'GatewayPolicy' : place
-  const kind = target.inline === true ? target.kind : own
-  return `${kind} ${policy.namespace}/${policy.name}`
-}
+/** Writes the object that a policy comes from as `Kind namespace/name`. */
+export const policyText = (resource: PolicyResource): string =>
+  `${kindOfPolicy(resource)} ${resource.policy.namespace}/${resource.policy.name}`
 
 /** The merged policies of one place, ready to run. */
 export interface BoundPolicies {
