@@ -11,6 +11,7 @@ import type { Step } from '../policies/define.ts'
 import { grpcStatus } from '../variables/index.ts'
 import type { BackendKinds } from './request/backend-kind.ts'
 import { originalOf, type RequestContext } from './request/request-context.ts'
+import { isRefused } from './telemetry/refused.ts'
 import type { AccessRecord } from './telemetry/types.ts'
 
 /** The record of the last exchange. All members are listed, so that the object keeps its shape. */
@@ -75,17 +76,13 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.record = call?.record
   record.accessLog = context.observers.accessLog
   record.metrics = context.observers.metrics
-  record.refusedBy = isRefusal(record) ? refusingStep(context) : undefined
+  record.refusedBy = isRefused(record.status, record.reason) ? refusingStep(context) : undefined
   record.protocol = exchange.tls === undefined ? 'http' : 'https'
   record.method = method
   record.host = host
   record.path = withoutCredentials(path, context, kinds)
   return record
 }
-
-/** Whether the gateway refused a request that a backend could have got. Clients that leave are not refused. */
-const isRefusal = ({ status, reason }: AccessRecord): boolean =>
-  status >= 400 && status < 500 && reason !== 'Upstream' && reason !== 'ClientClosed'
 
 /** The step that was running, or one that responded later as a part of the backend. */
 function refusingStep({ steps, exchange }: RequestContext): Step | undefined {

@@ -16,6 +16,7 @@ import {
   metricDefinitions,
   type Series,
 } from './metric-definitions.ts'
+import { isRefused } from './refused.ts'
 
 /** Series of a sample, of which the group `all` has one without a name. */
 type Names = Parameters<typeof addCount>[1] extends infer Group
@@ -33,9 +34,6 @@ const nameOf = (label = unknown): string =>
   label === overflow ? otherName : label === '' || label === unknown ? noRoute : label
 
 const isFailed = (status: string): boolean => status >= '5' && status.length === 3
-/** Whether the gateway refused a request that it could have served. Clients that leave are not refused. */
-const isRefused = ({ status = '', reason }: Labels): boolean =>
-  status.startsWith('4') && reason !== 'Upstream' && reason !== 'ClientClosed'
 
 /** Returns the sums of everything since the proxy started. */
 export function countsOf(snapshot: MetricsSnapshot): Groups {
@@ -76,7 +74,7 @@ function addRequests(snapshot: MetricsSnapshot, add: Add): void {
     ] as const
     const count = addHistogram(names, values, add)
     const { status = '', reason = '' } = labels
-    if (isRefused(labels)) add(names, 'refused', count)
+    if (isRefused(Number(status), reason)) add(names, 'refused', count)
     if (status.startsWith('4')) add(names, 'clientErrors', count)
     if (reason === 'UpstreamFailure') add(names, 'resets', count)
     if (!isFailed(status)) continue
