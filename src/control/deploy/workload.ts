@@ -1,4 +1,5 @@
 /** Workloads: the kinds of deployed objects that run pods. */
+import type { WorkloadKind } from '../desired/deployment/render.ts'
 import type { KubeObject } from '../kube/index.ts'
 
 interface WorkloadSpec {
@@ -15,7 +16,7 @@ interface WorkloadStatus {
 type Counts = (spec: WorkloadSpec, status: WorkloadStatus) => readonly [number, number | undefined]
 
 /** By kind: returns the number of available pods, and of wanted pods if it is known. */
-const counts: Readonly<Record<string, Counts>> = {
+const counts: Readonly<Record<WorkloadKind, Counts>> = {
   Deployment: ({ replicas = 1 }, { availableReplicas = 0 }) => [availableReplicas, replicas],
   DaemonSet: (_, { numberAvailable = 0, desiredNumberScheduled }) => [
     numberAvailable,
@@ -24,12 +25,12 @@ const counts: Readonly<Record<string, Counts>> = {
   ],
 }
 
-export const isWorkload = (kind: string): boolean => Object.hasOwn(counts, kind)
+export const isWorkload = (kind: string): kind is WorkloadKind => Object.hasOwn(counts, kind)
 
 /** Returns whether the status of a workload says that all its wanted pods are available. */
-export function isAvailable(kind: string, object: KubeObject | undefined): boolean {
+export function isAvailable(kind: WorkloadKind, object: KubeObject | undefined): boolean {
   const { observedGeneration, ...status } = (object?.status ?? {}) as WorkloadStatus
   if (object === undefined || observedGeneration !== object.metadata.generation) return false
-  const [available, wanted] = counts[kind]?.((object.spec ?? {}) as WorkloadSpec, status) ?? [0, 1]
+  const [available, wanted] = counts[kind]((object.spec ?? {}) as WorkloadSpec, status)
   return wanted !== undefined && available >= wanted
 }

@@ -112,7 +112,7 @@ const workloads = {
   },
 } as const
 
-type WorkloadKind = keyof typeof workloads
+export type WorkloadKind = keyof typeof workloads
 
 export const workloadKind = ({ parameters }: Pick<ProxyPlan, 'parameters'>): WorkloadKind =>
   parameters.workload?.kind ?? 'Deployment'
