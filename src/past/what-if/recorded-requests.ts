@@ -83,7 +83,7 @@ export class RecordedRequests {
 
   /**
    * Returns a promise only if a step has to wait, or if the record is the first of its Gateway.
-   * @param now the simulation of the present state, if it is known; then it must be for every record
+   * @param now the simulation of the present state. Callers pass it for all records or for none
    */
   compare(record: RecordedDecision, now?: Simulation): ComparedRequest | Promise<ComparedRequest> {
     const gateway = hasOwnProxies(this.#states.present) ? (record.route.gateway ?? '') : ''

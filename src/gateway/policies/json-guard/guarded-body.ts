@@ -103,7 +103,7 @@ function readParts(
   stream.end(pass)
 }
 
-// What follows keeps nothing of parts without texts: a body may have a part for every two bytes.
+// The next functions store only parts that have texts, because a body may have a part for every two bytes.
 
 function readLines(bytes: Buffer, finder: PathTexts, limit: number): GuardedTexts {
   const texts: PathText[] = []
