@@ -133,6 +133,13 @@ interface PolicyBehaviour<Spec, Config> {
   readonly seesAllHeaders?: true
   /** When its expressions run. They must not read what never has a value then. Required if it has any. */
   readonly expressions?: ExpressionPoints
+  /**
+   * False if later policies see the same request. Simulations assume that a policy whose verdict is unknown may have
+   * changed the request, unless this is false or `past/simulate/step-effects.ts` says what it may change.
+   */
+  readonly changesRequest?: false
+  /** False if no request ends at it, as far as its record can say; simulations then need not know its input. */
+  readonly endsRequest?: false
   /** Whether it responds in place of a backend. It then runs after the rule's filters, such as redirects. */
   readonly answers?: boolean
   /** Omitted if users cannot set the field, because it is compiled from another object. */

@@ -156,11 +156,12 @@ export const policyRegistry: readonly PolicyDefinition[] = [
   ...derivedPolicies,
 ]
 
-const byName = index(policyRegistry)
+/** Definitions by name, which is `section.field`. */
+export const policiesByName: ReadonlyMap<string, PolicyDefinition> = index(policyRegistry)
 
 /** Returns undefined if no policy has this section and field. */
 export function findPolicy(section: PolicySection, field: string): PolicyDefinition | undefined {
-  return byName.get(policyName(section, field))
+  return policiesByName.get(policyName(section, field))
 }
 
 /** Returns `section.field`, the name of a policy in messages and in merged sets. */

@@ -1,5 +1,6 @@
 /** What steps may change about a request, for those that did not run because an input is unknown. */
 import { configsOf } from '../../gateway/policies/conditional.ts'
+import { policiesByName } from '../../gateway/policies/registry.ts'
 import type { LocationConfig } from '../../gateway/tokens/location.ts'
 import type { PolicyResource } from '../../ground/model/resources.ts'
 import type { SimulatedExchange } from './exchange.ts'
@@ -13,24 +14,9 @@ export interface StepEffects {
   readonly isTotal: boolean
 }
 
-/** Policies that change nothing that later steps read. One that is not listed may change everything. */
-const harmless: ReadonlySet<string> = new Set([
-  'traffic.cors',
-  'traffic.authorization',
-  'traffic.consentPages',
-  'traffic.retry',
-  'traffic.rateLimit',
-  'traffic.csrf',
-  'traffic.delay',
-  'traffic.buffer',
-  'traffic.hostRewrite',
-  'traffic.timeouts',
-  'traffic.directResponse',
-])
-
 /** Whether a step changes header fields, or what policies have learned about a request. */
 export const changesRequest = (step: string): boolean =>
-  step.startsWith('traffic.') && !harmless.has(step)
+  step.startsWith('traffic.') && policiesByName.get(step)?.changesRequest !== false
 
 const nothing: StepEffects = { learned: [], headers: [], isTotal: false }
 const everything: StepEffects = { learned: [], headers: 'all', isTotal: true }

@@ -4,6 +4,7 @@
  */
 
 import type { Step } from '../../gateway/policies/define.ts'
+import { policiesByName } from '../../gateway/policies/registry.ts'
 import { configDigest, originOf, policyText } from '../../gateway/proxy/config/policies.ts'
 import type { WholeBody } from '../../ground/base/buffers.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
@@ -30,18 +31,6 @@ interface StepInfo {
 }
 
 const noResponse: Partial<RecordedDecision['response']> = {}
-
-/** Steps that never answer a request, whatever their input is. */
-const alwaysPasses = new Set([
-  'traffic.transformation',
-  'traffic.headerModifiers',
-  'traffic.hostRewrite',
-  'traffic.timeouts',
-  'traffic.delay',
-  // Records have no bodies, so simulations assume that bodies do not exceed limits.
-  'traffic.buffer',
-  'traffic.retry',
-])
 
 export class StepRunner {
   readonly #infos = new WeakMap<Step, StepInfo>()
@@ -223,7 +212,8 @@ const changesBefore = (steps: readonly Pick<RecordedStep, 'step' | 'config'>[]):
 
 /** CORS answers preflight requests only. */
 const passesAlways = ({ name }: StepInfo, { request }: SimulatedExchange): boolean =>
-  alwaysPasses.has(name) || (name === 'traffic.cors' && request.method !== 'OPTIONS')
+  policiesByName.get(name)?.endsRequest === false ||
+  (name === 'traffic.cors' && request.method !== 'OPTIONS')
 
 const textOf = (body: WholeBody | undefined): string | undefined =>
   typeof body === 'string' && body !== '' ? body : undefined

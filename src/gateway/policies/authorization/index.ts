@@ -18,6 +18,7 @@ export const authorization = definePolicy({
   schema,
   doc: 'Allows or refuses requests by expressions, after authentication. The rules of all policies that apply are combined.',
   security: true,
+  changesRequest: false,
   preRouting: true,
   merge: 'append',
   expressions: [{ path: '', point: 'traffic', early: 'earlyAuthorization' }],

@@ -30,6 +30,9 @@ export const buffer = definePolicy({
   ),
   doc: 'Holds bodies in memory until they are complete, and forwards them with a Content-Length. Streams and tunnels then arrive only when they end.',
   security: false,
+  changesRequest: false,
+  // Records have no bodies, so simulations assume that bodies do not exceed limits.
+  endsRequest: false,
   conditional: 'at most one',
   compile: (config) => ({ config, problems: [] }),
   apply: () => import('./apply.ts'),

@@ -10,6 +10,7 @@ export const consentPages = definePolicy({
   schema: consentPagesSchema,
   doc: 'Serves the consent pages of `backend.auth.oauthUserConsent` to users who are signed in by another policy, such as `oidc`.',
   security: true,
+  changesRequest: false,
   compile: () => ({ config: {}, problems: [] }),
   apply: () => import('./apply.ts'),
 })

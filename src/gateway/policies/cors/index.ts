@@ -42,6 +42,7 @@ export const cors = definePolicy({
   schema: corsFilter,
   doc: 'Answers preflight requests and adds the CORS response headers (HTTPRoute CORS filter).',
   security: false,
+  changesRequest: false,
   preRouting: true,
   compile,
   apply: () => import('./apply.ts'),

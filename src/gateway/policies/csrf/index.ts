@@ -38,6 +38,7 @@ export const csrf = definePolicy({
   schema: csrfSchema,
   doc: 'Refuses cross-site requests that change something, by Sec-Fetch-Site or Origin.',
   security: true,
+  changesRequest: false,
   compile,
   apply: () => import('./apply.ts'),
 })

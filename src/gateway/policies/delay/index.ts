@@ -14,6 +14,8 @@ export const delay = definePolicy({
   }),
   doc: 'Lets requests wait before they are forwarded or answered.',
   security: false,
+  changesRequest: false,
+  endsRequest: false,
   conditional: 'at most one',
   expressions: [{ path: '', point: 'traffic' }],
   compile: (config) => ({ config, problems: [] }),

@@ -39,6 +39,7 @@ export const directResponse = definePolicy({
   ),
   doc: 'Answers the request without a backend.',
   security: false,
+  changesRequest: false,
   conditional: 'at most one',
   answers: true,
   expressions: [{ path: '', point: 'traffic' }],

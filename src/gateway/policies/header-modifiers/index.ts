@@ -47,6 +47,7 @@ export const headerModifiers = definePolicy({
   schema: headerModifiersSchema,
   doc: 'Sets, adds and removes header fields of requests and responses.',
   security: false,
+  endsRequest: false,
   compile,
   apply: () => import('./apply.ts'),
 })

@@ -16,6 +16,8 @@ export const hostRewrite = definePolicy({
   }),
   doc: 'Decides which Host the backend gets. Default: Auto for backends with a host name, None for Services and addresses. Ignored if a urlRewrite filter sets the host.',
   security: false,
+  changesRequest: false,
+  endsRequest: false,
   compile: ({ mode }) => ({ config: { mode }, problems: [] }),
   apply: () => import('./apply.ts'),
 })

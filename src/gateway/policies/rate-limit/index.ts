@@ -168,6 +168,7 @@ export const rateLimit = definePolicy({
   schema: rateLimitSchema,
   doc: 'Limits requests or LLM tokens. Requests that exceed a limit get 429.',
   security: true,
+  changesRequest: false,
   conditional: 'always one',
   // `compile` checks descriptors that count requests, for which less is known.
   expressions: [{ path: '', point: 'modelRequest' }],

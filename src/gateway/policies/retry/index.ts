@@ -52,6 +52,8 @@ export const retry = definePolicy({
   schema: retrySchema,
   doc: 'Retries failed requests (HTTPRoute retry).',
   security: false,
+  changesRequest: false,
+  endsRequest: false,
   conditional: 'at most one',
   expressions: [
     { path: 'condition', point: 'health' },

@@ -15,6 +15,8 @@ export const timeouts = definePolicy({
   }),
   doc: 'Timeouts of requests. They apply to HTTPRoutes and their rules only.',
   security: false,
+  changesRequest: false,
+  endsRequest: false,
   conditional: 'at most one',
   effectiveOn: ['HTTPRoute'],
   compile: ({ request }) => ({ config: { requestMs: parseDurationMs(request) }, problems: [] }),

@@ -67,6 +67,7 @@ export const transformation = definePolicy({
   schema: transformationSchema,
   doc: 'Changes headers and bodies by expressions.',
   security: true,
+  endsRequest: false,
   conditional: 'at most one',
   preRouting: true,
   expressions: [
