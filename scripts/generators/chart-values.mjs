@@ -1,19 +1,24 @@
-// The values of charts/sluice: what each may be, and what it does. A group is an object of values; a
-// value has a JSON Schema and a line of documentation.
+// The values of charts/sluice: what each may be, and what it does.
 
-const value = (schema, doc) => ({ schema, doc })
-const text = (doc, more = {}) => value({ type: 'string', ...more }, doc)
-const flag = (doc) => value({ type: 'boolean' }, doc)
-const port = (doc) => value({ type: 'integer', minimum: 1, maximum: 65_535 }, doc)
-const freeObject = (doc) => value({ type: 'object' }, doc)
-const texts = { type: 'object', additionalProperties: { type: 'string' } }
-const textMap = (doc) => value(texts, doc)
-const objects = (doc) => value({ type: 'array', items: { type: 'object' } }, doc)
-const quantity = (doc) => text(doc, { pattern: '^[0-9]+(\\.[0-9]+)?([EPTGMk]i?|m)?$' })
-
-const pullPolicies = ['Always', 'IfNotPresent', 'Never']
-const name = { type: 'string', pattern: '^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$' }
-const optionalName = { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$' }
+import {
+  budget,
+  common,
+  environment,
+  flag,
+  freeObject,
+  monitor,
+  name,
+  objects,
+  persistence,
+  port,
+  pullPolicy,
+  quantity,
+  strategy,
+  text,
+  textMap,
+  texts,
+  value,
+} from './chart-value-types.mjs'
 
 const labelSelector = {
   type: 'object',
@@ -41,32 +46,6 @@ const labelSelector = {
   },
 }
 
-/** Of a Deployment (apps/v1); only a rolling update has a pace. */
-const strategy = {
-  type: 'object',
-  properties: {
-    type: { enum: ['RollingUpdate', 'Recreate'] },
-    rollingUpdate: { type: 'object' },
-  },
-  not: { properties: { type: { const: 'Recreate' } }, required: ['type', 'rollingUpdate'] },
-}
-
-const amount = { type: ['integer', 'string'] }
-/** Of a PodDisruptionBudget (policy/v1), without the selector, which is the chart's. */
-const budget = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    minAvailable: amount,
-    maxUnavailable: amount,
-    unhealthyPodEvictionPolicy: { enum: ['IfHealthyBudget', 'AlwaysAllow'] },
-  },
-  not: { required: ['minAvailable', 'maxUnavailable'] },
-}
-
-/** Names of objects begin with it, those of Services included (RFC 1123 labels). */
-const label = { maxLength: 63, pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$' }
-
 const parametersRef = {
   type: 'object',
   additionalProperties: false,
@@ -79,42 +58,13 @@ const parametersRef = {
   },
 }
 
-const environment = {
-  type: 'object',
-  propertyNames: { pattern: '^[-._a-zA-Z][-._a-zA-Z0-9]*$' },
-  additionalProperties: {
-    anyOf: [
-      { type: ['string', 'number', 'boolean'] },
-      {
-        type: 'object',
-        additionalProperties: false,
-        minProperties: 1,
-        maxProperties: 1,
-        properties: {
-          value: { type: ['string', 'number', 'boolean'] },
-          valueFrom: { type: 'object' },
-        },
-      },
-    ],
-  },
-}
-
-const monitor = (what) => ({
-  enabled: flag(`Make a ${what} (the Prometheus operator's CRDs must be there).`),
-  interval: text('How often metrics are read.', { pattern: '^[0-9]+(ms|s|m|h)$' }),
-  labels: textMap('More labels of it, by which a Prometheus selects it.'),
-})
-
 const controller = {
   replicaCount: value({ type: 'integer', minimum: 0 }, 'Replicas of the controller.'),
   image: {
     registry: text('Registry of its image; empty: `image.registry`.'),
     repository: text('Repository of its image.', { minLength: 1 }),
     tag: text('Tag of its image; empty: `image.tag`, else the version of the chart.'),
-    pullPolicy: value(
-      { type: 'string', enum: ['', ...pullPolicies] },
-      'Pull policy; empty: `image.pullPolicy`.',
-    ),
+    pullPolicy: pullPolicy('Pull policy; empty: `image.pullPolicy`.'),
   },
   logLevel: value(
     { type: 'string', enum: ['trace', 'debug', 'info', 'warn', 'error', 'silent'] },
@@ -221,15 +171,7 @@ const controller = {
       'The same, from the Secret `name`, key `key`: a URL with a password belongs there.',
     ),
   },
-  persistence: {
-    enabled: flag('Keep the event log of a single replica on a volume.'),
-    existingClaim: value(
-      optionalName,
-      'A claim that exists; empty: one is made, and kept by an uninstall.',
-    ),
-    storageClassName: text('Storage class of the claim; empty: the default of the cluster.'),
-    size: quantity('Size of the claim.'),
-  },
+  persistence,
   topologySpreadConstraints: objects(
     'Topology spread constraints of its pods. If empty, several replicas are spread over hosts and zones if possible.',
   ),
@@ -243,34 +185,9 @@ export const chartValues = {
     tag: text(
       'Tag of all images, those of deployed proxies included; empty: the version of the chart.',
     ),
-    pullPolicy: value({ type: 'string', enum: ['', ...pullPolicies] }, 'Pull policy.'),
+    pullPolicy: pullPolicy('Pull policy.'),
   },
-  imagePullSecrets: objects('Secrets with which images are pulled: list of `{name}`.'),
-  nameOverride: text(
-    'Replaces the name of the chart in the names of objects (`RELEASE-NAME`).',
-    label,
-  ),
-  fullnameOverride: text('The whole name of every object.', label),
-  serviceAccount: {
-    create: flag('Make a service account.'),
-    name: value(
-      optionalName,
-      'Name of the ServiceAccount. If empty: the full name if one is created, otherwise `default`.',
-    ),
-    annotations: textMap('Its annotations.'),
-  },
-  deploymentAnnotations: textMap('Annotations of the Deployment.'),
-  podAnnotations: textMap(
-    'Annotations of the pods. `prometheus.io/path` and `prometheus.io/port` are set unless they are here.',
-  ),
-  podSecurityContext: freeObject('Security context of the pods.'),
-  securityContext: freeObject(
-    'Security context of the container, in place of the default: not root, no privileges, read-only root file system, the runtime’s seccomp profile.',
-  ),
-  resources: freeObject('Requests and limits of the container.'),
-  nodeSelector: textMap('Node selector of the pods.'),
-  tolerations: objects('Tolerations of the pods.'),
-  affinity: freeObject('Affinity of the pods.'),
+  ...common,
   discoveryNamespaceSelectors: value(
     { type: 'array', items: labelSelector },
     'Label selectors of the namespaces whose objects count: those that any entry matches (within an entry everything must). Empty: all. The namespace of the release always counts.',

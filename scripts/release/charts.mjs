@@ -1,5 +1,5 @@
-// The charts of a release, as archives for `helm install` and as OCI layouts for registries. The chart of
-// the control plane names the images of the release by their digests.
+// The charts of a release, as archives for `helm install` and as OCI layouts for registries. A chart
+// names its images of the release by their digests.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse, stringify } from 'yaml'
@@ -62,7 +62,9 @@ function chartOf(chart, version, images) {
     version.includes('-') || version.startsWith('0.'),
   )
   if (annotations[imagesAnnotation] !== undefined) {
+    const named = annotations[imagesAnnotation]
     annotations[imagesAnnotation] = images
+      .filter(({ name }) => named.includes(`/${name}:`))
       .map(
         ({ name, digest }) =>
           `- name: ${name}\n  image: ${registry}/${name}:${version}@${digest}\n`,

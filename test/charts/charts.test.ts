@@ -27,14 +27,17 @@ describeWithParts(['helm'], 'the manifests that the charts render', () => {
     expect(text, name).toBe(existsSync(path) ? readFileSync(path, 'utf8') : '')
   })
 
-  it.each(['sluice', 'sluice-crds'])('pass helm lint in strict mode (%s)', async (chart) => {
-    const { stdout } = await promisify(execFile)(partPath('helm'), [
-      'lint',
-      '--strict',
-      chartPath(chart),
-    ])
-    expect(stdout).not.toMatch(/WARNING|ERROR/)
-  })
+  it.each(['sluice', 'sluice-crds', 'sluice-standalone'])(
+    'pass helm lint in strict mode (%s)',
+    async (chart) => {
+      const { stdout } = await promisify(execFile)(partPath('helm'), [
+        'lint',
+        '--strict',
+        chartPath(chart),
+      ])
+      expect(stdout).not.toMatch(/WARNING|ERROR/)
+    },
+  )
 
   it.each([
     ['sluice', 'ClusterRole (', 'every object is valid'],

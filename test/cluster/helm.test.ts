@@ -41,14 +41,19 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
   let cluster: TestCluster
   let controller: ControllerProcess | undefined
 
-  const install = (verb: 'install' | 'upgrade', chart: string, values: object = {}) =>
+  const install = (
+    verb: 'install' | 'upgrade',
+    chart: string,
+    values: object = {},
+    where = namespace,
+  ) =>
     helm(
       [
         verb,
         chart,
         chartPath(chart),
         `--kubeconfig=${cluster.server.kubeconfig}`,
-        `--namespace=${namespace}`,
+        `--namespace=${where}`,
         ...(verb === 'install' ? ['--create-namespace'] : []),
       ],
       values,
@@ -191,6 +196,30 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
     // One pod at a time has the volume, whatever the strategy was before.
     await install('upgrade', 'sluice', { controller: { persistence: { enabled: true } } })
     expect((await deployment()).spec.strategy).toEqual({ type: 'Recreate' })
+  })
+
+  it('install a standalone gateway whose objects the API server accepts, options and all', async () => {
+    const standalone = (verb: 'install' | 'upgrade', values: object) =>
+      install(verb, 'sluice-standalone', values, 'apps')
+    await standalone('install', {
+      manifests: [gateway('edge')],
+      existingSecrets: ['keys'],
+      persistence: { enabled: true },
+      podDisruptionBudget: { minAvailable: 1 },
+      service: {
+        type: 'LoadBalancer',
+        externalTrafficPolicy: 'Local',
+        ports: [{ name: 'http', port: 80, targetPort: 8080, appProtocol: 'http' }],
+      },
+      console: { enabled: true },
+    })
+    await standalone('upgrade', {
+      autoscaling: { minReplicas: 2, maxReplicas: 5 },
+      topologySpreadConstraints: [
+        { topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' },
+      ],
+    })
+    expect(await everythingIn('apps')).toContain('HorizontalPodAutoscaler sluice-standalone')
   })
 
   it('are uninstalled, leaving only CRDs and their objects', async () => {

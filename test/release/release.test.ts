@@ -350,19 +350,26 @@ describeWithParts(['release-downloads', 'helm', 'kubectl'], 'a release', () => {
     const custom = ['--set', 'image.tag=own']
     const changed = await run(partPath('helm'), ['template', 'sluice', chart, ...custom])
     expect(changed.stdout).toContain('controller:own\n')
+
+    const standalone = join(output, 'charts', `sluice-standalone-${version}.tgz`)
+    const alone = await run(partPath('helm'), ['template', 'gateway', standalone])
+    expect(alone.stdout).toContain(`image: ${proxy?.image}@${proxy?.digest}`)
   })
 
-  it.each(['sluice', 'sluice-crds'])('has the chart %s as an OCI layout', (name) => {
-    const archive = join(output, 'charts', `${name}-${version}.oci.tar`)
-    const layout = new Layout(archive, join(folder, `chart-${name}`))
-    const [manifest] = layout.entries()
-    const { config, layers } = layout.read<{ config: Descriptor; layers: Descriptor[] }>(
-      manifest ?? { digest: '' },
-    )
-    expect(layout.read(config)).toMatchObject({ name, version, appVersion: version })
-    const packed = readFileSync(join(output, 'charts', `${name}-${version}.tgz`))
-    expect(layers.map((layer) => readFileSync(layout.blobPath(layer)))).toEqual([packed])
-  })
+  it.each(['sluice', 'sluice-crds', 'sluice-standalone'])(
+    'has the chart %s as an OCI layout',
+    (name) => {
+      const archive = join(output, 'charts', `${name}-${version}.oci.tar`)
+      const layout = new Layout(archive, join(folder, `chart-${name}`))
+      const [manifest] = layout.entries()
+      const { config, layers } = layout.read<{ config: Descriptor; layers: Descriptor[] }>(
+        manifest ?? { digest: '' },
+      )
+      expect(layout.read(config)).toMatchObject({ name, version, appVersion: version })
+      const packed = readFileSync(join(output, 'charts', `${name}-${version}.tgz`))
+      expect(layers.map((layer) => readFileSync(layout.blobPath(layer)))).toEqual([packed])
+    },
+  )
 
   it('has release notes from the changelog', () => {
     const notes = readFileSync(join(output, 'release-notes.md'), 'utf8')
