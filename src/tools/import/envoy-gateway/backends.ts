@@ -7,10 +7,11 @@ import { providerOf } from '../models.ts'
 import { addSecret, toBackend } from '../targets.ts'
 import { enter } from './targets.ts'
 
-interface Address {
+/** An address with the settings of connections to it. */
+interface Server {
   readonly host: string
   readonly port: number
-  readonly isTls: boolean
+  readonly policies: Fields
 }
 
 const providers: Readonly<Record<string, string>> = {
@@ -28,7 +29,7 @@ export class Backends {
   readonly #result: Conversion
   /** The GatewayBackends of each Backend: one for each endpoint. */
   readonly #names = new Map<string, string[]>()
-  readonly #addresses = new Map<string, Address>()
+  readonly #servers = new Map<string, readonly Server[]>()
   readonly #services = new Map<string, SourceField>()
   readonly #credentials = new Map<string, SourceField>()
 
@@ -56,11 +57,11 @@ export class Backends {
     spec.ignore('type', 'fallback')
     const protocols = spec.texts('appProtocols')
     const tls = tlsOf(spec.get('tls'))
-    const policies = {
+    const policies = compact({
       tls,
       http: protocols.some((text) => text.includes('h2c')) ? { version: 'HTTP2' } : undefined,
-    }
-    const addresses = spec.items('endpoints').flatMap((endpoint) => {
+    })
+    const servers = spec.items('endpoints').flatMap((endpoint) => {
       endpoint.ignore('zone', 'hostname')
       const host = endpoint.at('fqdn', 'hostname').text() ?? endpoint.at('ip', 'address').text()
       const port = endpoint.at('fqdn', 'port').number() ?? endpoint.at('ip', 'port').number()
@@ -68,15 +69,13 @@ export class Backends {
         endpoint.report('lost', 'only endpoints with a host or an IP address are converted')
         return []
       }
-      return [{ host, port, isTls: tls !== undefined }]
+      return [{ host, port, policies }]
     })
-    const [first] = addresses
-    if (first === undefined) field.report('lost', 'the Backend has no usable endpoint')
-    else this.#addresses.set(name, first)
-    const names = addresses.map(({ host, port }, index) => {
+    if (servers.length === 0) field.report('lost', 'the Backend has no usable endpoint')
+    this.#servers.set(name, servers)
+    const names = servers.map(({ host, port }, index) => {
       const own = index === 0 ? name : result.nameOf('GatewayBackend', `${name}-${index + 1}`)
-      const set = compact(policies)
-      const more = Object.keys(set).length > 0 ? { policies: set } : {}
+      const more = Object.keys(policies).length > 0 ? { policies } : {}
       const content = { spec: { static: { host, port }, ...more } }
       result.create('sluice.dev/v1alpha1', 'GatewayBackend', own, content, field)
       return own
@@ -94,6 +93,21 @@ export class Backends {
     const { group, kind, name, ...rest } = ref
     if (group !== 'gateway.envoyproxy.io') return ref
     return kind === 'Backend' ? { ...toBackend(String(name)), ...without(rest, 'port') } : ref
+  }
+
+  /** Sets the TLS settings of a Backend, which a BackendTLSPolicy has. */
+  secure(backend: string, tls: Fields): void {
+    const servers = this.#servers.get(backend) ?? []
+    const secured = servers.map((one) => ({ ...one, policies: { ...one.policies, tls } }))
+    this.#servers.set(backend, secured)
+  }
+
+  /** The servers of a reference to a Backend or a Service, in the namespace of the object that is converted. */
+  serversOf({ kind, name, port }: Fields): readonly Server[] {
+    const known = this.#servers.get(String(name))
+    if (kind === 'Backend' || known !== undefined) return known ?? []
+    const host = `${String(name)}.${this.#result.namespace ?? 'default'}.svc`
+    return [{ host, port: Number(port ?? 80), policies: {} }]
   }
 
   /** Rules of a route with references to GatewayBackends. */
@@ -127,7 +141,6 @@ export class Backends {
 
   /** The provider of an AIServiceBackend; reports and returns undefined if it cannot be converted. */
   provider(name: string, model: string | undefined, origin: SourceField): Fields | undefined {
-    const result = this.#result
     const service = this.#services.get(name)
     if (service === undefined) {
       return origin.report('lost', `the AIServiceBackend ${name} is not among the files`)
@@ -140,9 +153,12 @@ export class Backends {
       spec.get(mutation).lose('requests to providers are not changed')
     }
     const backend = spec.object('backendRef')
-    const address =
-      this.#addresses.get(String(backend.name)) ?? serviceAddress(backend, result.namespace)
-    const { host, port, isTls } = address
+    const [server] = this.serversOf(backend)
+    if (server === undefined) {
+      return spec.report('lost', `the Backend ${String(backend.name)} has no usable endpoint`)
+    }
+    const { host, port, policies } = server
+    const isTls = policies.tls !== undefined
     const isVendor = /(openai\.com|anthropic\.com|googleapis\.com|amazonaws\.com)$/.test(host)
     const provider = entryOf(providers, schema)
     const credentials = this.#credentials.get(name)?.get('spec')
@@ -221,10 +237,6 @@ export class Backends {
 
 function without(fields: Fields, name: string): Fields {
   return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name))
-}
-
-function serviceAddress({ name, port }: Fields, namespace = 'default'): Address {
-  return { host: `${String(name)}.${namespace}.svc`, port: Number(port ?? 80), isTls: false }
 }
 
 function tlsOf(tls: SourceField): Fields | undefined {

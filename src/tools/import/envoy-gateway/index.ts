@@ -11,6 +11,7 @@ import { convertModelRoute } from './ai-routes.ts'
 import { convertBackendTrafficPolicy } from './backend-traffic.ts'
 import { Backends } from './backends.ts'
 import { convertClientTrafficPolicy } from './client-traffic.ts'
+import { convertMcpRoute } from './mcp-routes.ts'
 import { convertSecurityPolicy } from './security.ts'
 
 const group = 'gateway.envoyproxy.io'
@@ -35,8 +36,9 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   })
   const of = (kind: string) =>
     opened.filter((entry) => entry.kind === kind).map(({ field }) => field)
-  // Secrets first, since policies copy what they contain.
-  const order = ({ kind }: { kind: string }) => (kind === 'Secret' ? 0 : 1)
+  // Secrets first, since policies copy what they contain; TLS policies before what connects to their backends.
+  const early = ['BackendTLSPolicy', 'Secret']
+  const order = ({ kind }: { kind: string }) => -early.indexOf(kind)
   const backends = new Backends(
     of('Backend'),
     of('AIServiceBackend'),
@@ -49,6 +51,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
   for (const { field, kind, document } of opened.toSorted((a, b) => order(a) - order(b))) {
     if (isStandard(document)) addStandard(field, kind, { backends, configured }, result)
     else if (kind === 'AIGatewayRoute') convertModelRoute(field, backends, result)
+    else if (kind === 'MCPRoute') convertMcpRoute(field, backends, result)
     else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind)) reportKind(field, kind)
   }
   for (const field of of('SecurityPolicy')) convertSecurityPolicy(field, backends, result)
@@ -134,6 +137,7 @@ function convertTlsPolicy(
   }
   if (refs.length > 1) field.report('changed', 'only one reference to certificates is possible')
   if (own.length > 0) {
+    for (const ref of own) backends.secure(String(ref.name), tls)
     const names = own.flatMap((ref) => backends.namesOf(String(ref.name)))
     const all = names.map((name) => ({ group: ownGroup, kind: 'GatewayBackend', name }))
     result.namespace = object.metadata.namespace

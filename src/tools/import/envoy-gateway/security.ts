@@ -69,7 +69,7 @@ function basicAuthOf(auth: SourceField, name: string, result: Conversion): Field
 }
 
 /** Keys of several Secrets become the entries of one. */
-function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
+export function apiKeysOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('sanitize')
   auth.get('forwardClientIDHeader').lose('use a transformation with apiKey')
@@ -128,7 +128,7 @@ function locationOf(sources: readonly SourceField[]): Fields | undefined {
   return named?.refuse('lost', 'a policy has one place of tokens; it is Authorization')
 }
 
-function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
+export function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   const inline = provider.at('localJWKS', 'inline').text()
   provider.get('localJWKS').ignore('type')
   if (inline !== undefined) return { inline }
@@ -147,7 +147,7 @@ function jwksOf(provider: SourceField, result: Conversion): Fields | undefined {
   }
 }
 
-function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
+export function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
   if (!auth.isSet) return undefined
   auth.ignore('recomputeRoute', 'includeRouteMetadata', 'statusOnError')
   for (const field of ['timeout', 'contextExtensions']) {
@@ -177,10 +177,6 @@ function extAuthOf(auth: SourceField, backends: Backends): Fields | undefined {
   })
 }
 
-/**
- * Rules apply in their order, so each becomes a part of one expression: what the first matching rule says, or
- * else the default.
- */
 function addAuthorization(
   auth: SourceField,
   name: string,
@@ -188,17 +184,28 @@ function addAuthorization(
   result: Conversion,
 ): void {
   if (!auth.isSet) return
-  const byDefault = auth.text('defaultAction') ?? 'Deny'
-  let expression = byDefault === 'Allow' ? 'true' : 'false'
-  for (const rule of auth.items('rules').toReversed()) {
-    rule.ignore('name')
-    const action = rule.text('action') === 'Allow' ? 'true' : 'false'
-    const condition = conditionOf(rule)
-    // A rule that cannot be expressed refuses all requests that reach it.
-    expression = condition === undefined ? 'false' : `(${condition}) ? ${action} : (${expression})`
-  }
-  const authorization = { action: 'Require', policy: { matchExpressions: [expression] } }
+  const matchExpressions = [orderedRules(auth, conditionOf)]
+  const authorization = { action: 'Require', policy: { matchExpressions } }
   result.policy(`${name}-rules`, refs, { traffic: { authorization } }, auth)
+}
+
+/**
+ * One expression for rules that apply in their order: what the first matching rule says, or else the default.
+ * A rule without a condition cannot be expressed, so it refuses all requests that reach it.
+ */
+export function orderedRules(
+  auth: SourceField,
+  conditionOf: (rule: SourceField) => string | undefined,
+  actionByDefault: 'Allow' | 'Deny' = 'Deny',
+): string {
+  const decision = (action: string | undefined) => (action === 'Allow' ? 'true' : 'false')
+  const byDefault = decision(auth.text('defaultAction'))
+  return auth.items('rules').reduceRight((otherwise, rule) => {
+    rule.ignore('name')
+    const action = decision(rule.text('action') ?? actionByDefault)
+    const condition = conditionOf(rule)
+    return condition === undefined ? 'false' : `(${condition}) ? ${action} : (${otherwise})`
+  }, byDefault)
 }
 
 function conditionOf(rule: SourceField): string | undefined {
@@ -230,7 +237,7 @@ function conditionOf(rule: SourceField): string | undefined {
   return parts.length === 0 ? 'true' : parts.map((part) => `(${part})`).join(' && ')
 }
 
-function claimConditions(jwt: SourceField): string[] {
+export function claimConditions(jwt: SourceField): string[] {
   jwt.ignore('provider')
   const claims = jwt.items('claims').map((claim) => {
     const path = (claim.text('name') ?? '').split('.').map((step) => `[${quote(step)}]`)

@@ -4,13 +4,13 @@ import type { Conversion, Fields } from '../conversion.ts'
 import type { SourceField } from '../field.ts'
 import { namesOf } from '../kubernetes.ts'
 
-/** The targetRefs of a policy; AIGatewayRoutes have become HTTPRoutes of the same name. */
+/** The targetRefs of a policy; AIGatewayRoutes and MCPRoutes have become HTTPRoutes of the same name. */
 export function targetsOf(spec: SourceField): Fields[] {
   spec.get('mergeType').lose('policies merge for each field, and the more specific one wins')
   spec.get('targetSelectors').lose('name the targets with targetRefs', 'protection')
   return [...spec.oneOrMore('targetRef'), ...spec.items('targetRefs')].flatMap((ref) => {
     const { kind, ...rest } = ref.object()
-    const known = kind === 'AIGatewayRoute' ? 'HTTPRoute' : kind
+    const known = kind === 'AIGatewayRoute' || kind === 'MCPRoute' ? 'HTTPRoute' : kind
     if (/^(Gateway|HTTPRoute|GRPCRoute|ListenerSet)$/.test(String(known))) {
       return [{ ...rest, group: gatewayGroup, kind: known }]
     }
