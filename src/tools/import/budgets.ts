@@ -24,7 +24,7 @@ const secondsOf: ReadonlyMap<string, number> = new Map([
 export const unitOfSeconds = (seconds: number): string | undefined => units.get(seconds)
 
 /** Returns the unit of the calendar with which a budget is renewed, for a duration such as `24h`, `30d` or `1mo`. */
-function unitOf(duration: string): string | undefined {
+export function unitOf(duration: string): string | undefined {
   const [, count = '', unit = ''] = /^(\d{1,9})(s|m|h|d|w|mo)$/.exec(duration) ?? []
   const seconds = Number(count) * (secondsOf.get(unit) ?? Number.NaN)
   return units.get(seconds)

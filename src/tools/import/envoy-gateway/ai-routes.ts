@@ -22,7 +22,7 @@ export function convertModelRoute(
   spec.get('llmRequestCosts').lose('costs are the numbers of tokens; limit them with rateLimit')
   const rules = spec
     .items('rules')
-    .map((rule, index) => convertRule(rule, `${name}-${index + 1}`, backends, result))
+    .map((rule, index) => convertRule(rule, { route: name, number: index + 1 }, backends, result))
   addRoute(result, name, { parentRefs, hostnames, rules }, field)
   for (const parent of parentRefs) addModelHeader(parent, result, field)
 }
@@ -58,19 +58,22 @@ interface Choice {
 
 function convertRule(
   rule: SourceField,
-  name: string,
+  { route, number }: { route: string; number: number },
   backends: Backends,
   result: Conversion,
 ): Fields {
+  const name = rule.text('name') ?? `rule-${number}`
   rule.ignore('modelsOwnedBy', 'modelsCreatedAt')
   rule.get('streamIdleTimeout').lose('has no counterpart')
   const choices = rule.items('backendRefs').flatMap((ref): Choice[] => {
     ref.ignore('group', 'kind', 'namespace')
     const target = ref.text('name') ?? ''
+    const override = ref.text('modelNameOverride')
+    backends.uses.push({ service: target, route, rule: name, model: override })
     for (const mutation of ['headerMutation', 'bodyMutation']) {
       ref.get(mutation).lose('requests to providers are not changed')
     }
-    const provider = backends.provider(target, ref.text('modelNameOverride'), ref)
+    const provider = backends.provider(target, override, ref)
     const weight = ref.number('weight') ?? 1
     const priority = ref.number('priority') ?? 0
     return provider === undefined ? [] : [{ provider, name: target, weight, priority }]
@@ -78,10 +81,10 @@ function convertRule(
   const matches = rule.items('matches').map((match) => match.object())
   const timeouts = rule.get('timeouts')
   return compact({
-    name: rule.text('name'),
+    name,
     matches: filled(matches),
     timeouts: timeouts.isSet ? timeouts.take() : undefined,
-    backendRefs: referencesOf(choices, name, rule, result),
+    backendRefs: referencesOf(choices, `${route}-${number}`, rule, result),
   })
 }
 

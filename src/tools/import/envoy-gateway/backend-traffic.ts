@@ -81,7 +81,7 @@ function rateLimitOf(rateLimit: SourceField): Fields | undefined {
 }
 
 /** Returns the key that divides requests like the selectors; undefined if there are none. */
-function keyOf(selectors: readonly SourceField[]): string | undefined {
+export function keyOf(selectors: readonly SourceField[]): string | undefined {
   const keys = selectors.flatMap((selector) => [
     ...(selector.has('sourceCIDR') ? [byAddress] : []),
     ...selector.items('headers').map((header) => {
@@ -92,7 +92,7 @@ function keyOf(selectors: readonly SourceField[]): string | undefined {
 }
 
 /** Whether the selector only divides clients, so that each has a limit of its own. */
-function isDistinct(selector: SourceField): boolean {
+export function isDistinct(selector: SourceField): boolean {
   const headers = selector.items('headers')
   const others = selector.entries().filter(([name]) => name !== 'headers' && name !== 'sourceCIDR')
   const isDistinctSource =

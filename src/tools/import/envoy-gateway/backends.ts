@@ -24,7 +24,18 @@ const providers: Readonly<Record<string, string>> = {
 
 const nameOf = (field: SourceField): string => namesOf(field).name
 
+/** A rule of an HTTPRoute that sends requests to an AIServiceBackend. */
+interface ServiceUse {
+  readonly service: string
+  readonly route: string
+  readonly rule: string
+  /** The model that replaces that of the request. */
+  readonly model: string | undefined
+}
+
 export class Backends {
+  /** Where AIServiceBackends are used; filled by the conversion of routes. */
+  readonly uses: ServiceUse[] = []
   readonly kinds = ['Backend', 'AIServiceBackend', 'BackendSecurityPolicy']
   readonly #result: Conversion
   /** The GatewayBackends of each Backend: one for each endpoint. */

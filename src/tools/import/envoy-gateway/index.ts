@@ -12,6 +12,7 @@ import { convertBackendTrafficPolicy } from './backend-traffic.ts'
 import { Backends } from './backends.ts'
 import { convertClientTrafficPolicy } from './client-traffic.ts'
 import { convertMcpRoute } from './mcp-routes.ts'
+import { convertQuotaPolicy } from './quotas.ts'
 import { convertSecurityPolicy } from './security.ts'
 
 const group = 'gateway.envoyproxy.io'
@@ -27,7 +28,7 @@ export const envoyGateway: ImportSource = {
   convert: convertAll,
 }
 
-const policyKinds = ['SecurityPolicy', 'BackendTrafficPolicy', 'ClientTrafficPolicy']
+const policyKinds = ['SecurityPolicy', 'BackendTrafficPolicy', 'ClientTrafficPolicy', 'QuotaPolicy']
 
 function convertAll(documents: readonly SourceDocument[], result: Conversion): void {
   const opened = documents.flatMap((document) => {
@@ -54,6 +55,7 @@ function convertAll(documents: readonly SourceDocument[], result: Conversion): v
     else if (kind === 'MCPRoute') convertMcpRoute(field, backends, result)
     else if (!policyKinds.includes(kind) && !backends.kinds.includes(kind)) reportKind(field, kind)
   }
+  for (const field of of('QuotaPolicy')) convertQuotaPolicy(field, backends, result)
   for (const field of of('SecurityPolicy')) convertSecurityPolicy(field, backends, result)
   for (const field of of('BackendTrafficPolicy')) convertBackendTrafficPolicy(field, result)
 }

@@ -1,13 +1,17 @@
-/** MCPRoute of Envoy AI Gateway (Agent Router), served after its conversion. */
+/** MCPRoute and QuotaPolicy of Envoy AI Gateway (Agent Router), served after their conversion. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { describe, expect, it } from 'vitest'
+import { useUpstream } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { inSeconds, sign, signingKey } from '../support/identity-provider.ts'
 import { connectClient } from '../support/mcp-client.ts'
 import { useMcpServer } from '../support/mcp-server.ts'
+import { waitFor } from '../support/wait-for.ts'
+import { answerAs } from './model-upstream.ts'
 import { outline, runImport, useImport } from './rig.ts'
 
 const port = await freePort()
+const quotaPort = await freePort()
 const key = await signingKey('key-1')
 const offer =
   (...names: readonly string[]) =>
@@ -160,8 +164,62 @@ describe('sluice import of MCPRoute', () => {
   })
 })
 
-describe('an MCPRoute with settings that have no counterpart', () => {
-  it('is reported, and refuses what cannot be decided', async () => {
+describe('sluice import of QuotaPolicy', () => {
+  const upstream = useUpstream('model', answerAs('model'))
+  const { gateway, imported } = useImport(() => ({
+    content: [
+      edge().replace(String(port), String(quotaPort)),
+      backend('model', upstream.port),
+      `
+apiVersion: aigateway.envoyproxy.io/v1beta1
+kind: AIServiceBackend
+metadata: { name: model }
+spec:
+  schema: { name: OpenAI }
+  backendRef: { group: gateway.envoyproxy.io, kind: Backend, name: model }
+---
+apiVersion: aigateway.envoyproxy.io/v1beta1
+kind: AIGatewayRoute
+metadata: { name: chat }
+spec:
+  parentRefs: [{ name: edge }]
+  rules: [{ backendRefs: [{ name: model }] }]
+---
+apiVersion: aigateway.envoyproxy.io/v1alpha1
+kind: QuotaPolicy
+metadata: { name: team }
+spec:
+  targetRefs: [{ group: aigateway.envoyproxy.io, kind: AIServiceBackend, name: model }]
+  perModelQuotas:
+  - modelName: limited
+    rules:
+    - clientSelectors: [{ headers: [{ name: x-team, type: Distinct }] }]
+      quota: { tokens: 200, duration: 1h }
+`,
+    ].join(''),
+  }))
+  const ask = async (model: string, team: string) => {
+    const body = JSON.stringify({
+      model,
+      max_tokens: 50,
+      messages: [{ role: 'user', content: 'hi' }],
+    })
+    const headers = { 'content-type': 'application/json', 'x-team': team }
+    const path = '/v1/chat/completions'
+    return (await gateway.send(quotaPort, { method: 'POST', path, headers, body })).status
+  }
+
+  it('limits the tokens of each client of a model', async () => {
+    expect(imported()).toMatchObject({ code: 0, validation: { code: 0 } })
+    expect(await ask('limited', 'a')).toBe(200)
+    await waitFor('the quota of a', async () => (await ask('limited', 'a')) === 429)
+    expect(await ask('limited', 'b')).toBe(200)
+    expect(await ask('other', 'a')).toBe(200)
+  })
+})
+
+describe('what has no counterpart', () => {
+  it('is reported for an MCPRoute, and refuses what cannot be decided', async () => {
     const route = mcpRoute(
       'odd',
       `
@@ -181,5 +239,26 @@ describe('an MCPRoute with settings that have no counterpart', () => {
       ]),
     )
     expect(Object.values(imported.manifests).join('')).toContain('(false)')
+  })
+
+  it('is not converted if a budget could not hold it', async () => {
+    const quota = `
+apiVersion: aigateway.envoyproxy.io/v1beta1
+kind: AIGatewayRoute
+metadata: { name: chat }
+spec:
+  parentRefs: [{ name: edge }]
+  rules: [{ backendRefs: [{ name: one }, { name: two }] }]
+---
+apiVersion: aigateway.envoyproxy.io/v1alpha1
+kind: QuotaPolicy
+metadata: { name: quota }
+spec:
+  targetRefs: [{ group: aigateway.envoyproxy.io, kind: AIServiceBackend, name: one }]
+  perModelQuotas: [{ rules: [{ quota: { tokens: 9, duration: 1h } }] }]
+`
+    const imported = await runImport(edge() + quota)
+    expect(imported.code).toBe(3)
+    expect(outline(imported)).toContain('protection: spec.perModelQuotas[0]')
   })
 })
