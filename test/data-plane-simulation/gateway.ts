@@ -54,6 +54,7 @@ export class Gateway {
       onBadHead: ignore,
       onStreamDone: ignore,
       onEjected: ignore,
+      onHealthChange: ignore,
       onExport: ignore,
       onLookup: ignore,
       onCallout: ignore,

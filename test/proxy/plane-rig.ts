@@ -66,6 +66,7 @@ export async function startRig(settings: Partial<DataPlaneSettings> = {}): Promi
     onBadHead(_port: number, _error: GatewayError) {},
     onStreamDone() {},
     onEjected() {},
+    onHealthChange() {},
     onExport() {},
     onLookup() {},
     onCallout() {},

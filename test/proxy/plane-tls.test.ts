@@ -21,6 +21,7 @@ beforeEach(async () => {
     onBadHead: () => undefined,
     onStreamDone: () => undefined,
     onEjected: () => undefined,
+    onHealthChange: () => undefined,
     onExport: () => undefined,
     onLookup: () => undefined,
     onCallout: () => undefined,
@@ -29,6 +30,9 @@ beforeEach(async () => {
   const engine = {
     call(): never {
       throw new Error('handshakes make no requests')
+    },
+    connect(): never {
+      throw new Error('handshakes make no connections')
     },
   }
   plane = await createDataPlane({ core, head: core.createHead(), engine, telemetry, settings })

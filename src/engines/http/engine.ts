@@ -1,7 +1,6 @@
 import { createServer, type Server, type Socket } from 'node:net'
 import { hostAndPort } from '../../ground/base/listen-hosts.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
-import type { ProxyProtocolSettings } from '../../ground/exchange/connection.ts'
 import { CoreTrap, type HeadRecord, type IoCore } from '../core/index.ts'
 import { ReadBuffers } from './bytes/read-buffers.ts'
 import { WriteBuffers } from './bytes/write-buffers.ts'
@@ -39,6 +38,7 @@ import { StreamConnection } from './streams/stream-connection.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
 import type { ChooseTls, TlsChoice } from './tls/tls-choice.ts'
 import { TlsHandshake } from './tls/tls-handshake.ts'
+import { type ConnectOnce, connectOnce } from './upstream/connection-attempt.ts'
 import { Pools } from './upstream/pool.ts'
 import { UpstreamCall } from './upstream/upstream-call.ts'
 export interface EngineOptions {
@@ -74,8 +74,6 @@ export interface EngineOptions {
 }
 
 const flushPollMs = 20
-
-const everyProxyHeader: ProxyProtocolSettings = { versions: [1, 2], isOptional: false }
 
 /** An I/O engine on this thread: listening ports, connections to upstreams, and the gateway's own calls. */
 export class Engine {
@@ -265,7 +263,8 @@ export class Engine {
     const { expectsProxyHeader } = this.#options
     if (expectsProxyHeader === undefined && proxyProtocol === undefined) return undefined
     const { address } = peerOf(socket)
-    if (expectsProxyHeader?.(address) === true) return everyProxyHeader
+    if (expectsProxyHeader?.(address) === true)
+      return { versions: [1, 2] as const, isOptional: false }
     return proxyProtocol?.isSender?.(address) === false ? undefined : proxyProtocol
   }
 
@@ -325,6 +324,9 @@ export class Engine {
   call(request: CallRequest, listener: CallListener): OpenCall {
     return new UpstreamCall(this.#parts, request, listener).start()
   }
+
+  /** Connects to an address and closes the connection. The returned function cancels it. */
+  readonly connect: ConnectOnce = (...attempt) => connectOnce(this.#parts, ...attempt)
 
   /**
    * Asks kept-alive clients to close, and stops accepting on all ports after `minMs`. Resolves when

@@ -8,11 +8,14 @@ import type { PortUse } from './config/listener-tables.ts'
 import { loadPolicyAppliers } from './config/policies.ts'
 import type { ApplyResult } from './config/store.ts'
 import type { DecisionRecorder } from './decisions/recorder.ts'
+import { ActiveChecks } from './health/active-checks.ts'
+import { HealthChecks } from './health/checked-rules.ts'
 import { PhaseRunner } from './phase-runner.ts'
 import { PlaneRuntime, type RuntimeParts } from './plane-runtime.ts'
 import type { JudgedUse, RecordedUse } from './request/backend-kind.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { StreamForwarder } from './streams.ts'
+import { HealthSlots } from './upstream/health-slots.ts'
 
 interface DataPlaneParts extends RuntimeParts {
   /** Makes the recorder of decisions; if omitted, nothing is recorded. */
@@ -27,6 +30,13 @@ export async function createDataPlane(parts: DataPlaneParts) {
   const { config, kinds } = runtime
   const collectors = new Collectors(runtime, parts.telemetry)
   const recorder = parts.recorder?.(config.headers)
+  const checks = new ActiveChecks({
+    engine: parts.engine,
+    slots: parts.settings.healthSlots ?? new HealthSlots(),
+    random: runtime.random,
+    onChange: (change) => parts.telemetry.onHealthChange(change),
+  })
+  const health = new HealthChecks(runtime, checks)
   return {
     handler: new PhaseRunner(runtime, parts.telemetry, collectors, recorder),
     streamHandler: new StreamForwarder(runtime, parts.telemetry),
@@ -34,6 +44,7 @@ export async function createDataPlane(parts: DataPlaneParts) {
     apply(delta: DesiredDelta): ApplyResult {
       const result = config.apply(delta)
       kinds.applied(delta)
+      health.onConfigChange()
       return result
     },
     /** Sets the position in the event log of the configuration in force. */
@@ -60,7 +71,9 @@ export async function createDataPlane(parts: DataPlaneParts) {
     /** Ends streams to clients before the process ends. */
     stop(): void {
       for (const kind of kinds.all()) kind.stop?.()
+      checks.stop()
     },
+    healthMetrics: () => checks.metrics(),
     /** Sends what waits for collectors, before the process ends. */
     flush: () => collectors.flush(),
   }

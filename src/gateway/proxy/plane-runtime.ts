@@ -30,6 +30,7 @@ import { SessionTokens } from './request/session-tokens.ts'
 import { TunnelCounts } from './request/tunnels.ts'
 import type { Telemetry } from './telemetry/types.ts'
 import { now } from './upstream/endpoint.ts'
+import type { HealthSlots } from './upstream/health-slots.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
 import { type Lookup, machineLookup } from './upstream/lookup.ts'
 import type { RequestCap } from './upstream/request-cap.ts'
@@ -50,6 +51,8 @@ export interface DataPlaneSettings {
   readonly ambiguousPaths?: AmbiguousPaths
   /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
   readonly requestCap?: RequestCap
+  /** Results of active health checks, which workers share; this thread's own if omitted. */
+  readonly healthSlots?: HealthSlots
   /** Zone and node of the process, if known. */
   readonly locality?: Locality
   /** Returns random numbers, uniform in [0, 1); Math.random if omitted. */

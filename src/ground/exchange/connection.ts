@@ -74,7 +74,50 @@ export interface HealthRules {
   readonly panicPercent?: number
   /** Time after which a new or returning endpoint gets its full share of requests, in milliseconds. */
   readonly slowStartMs?: number
+  /** Probes that the proxy sends; none if omitted. */
+  readonly active?: ActiveCheckRules
 }
+
+/** Which probes are sent to the endpoints of a backend, and what their results mean. */
+export interface ActiveCheckRules {
+  /** Equal for equal rules, in all workers. */
+  readonly identity: string
+  readonly probe: HealthProbe
+  /** Time between two probes of an endpoint. It varies by a tenth. */
+  readonly intervalMs: number
+  readonly timeoutMs: number
+  /** Number of successful probes in a row after which an unhealthy endpoint is used again. */
+  readonly healthyThreshold: number
+  /** Number of failed probes in a row after which an endpoint is not used. */
+  readonly unhealthyThreshold: number
+  /** Port of the probes; that of the endpoint if omitted. */
+  readonly port?: number
+  /** Whether a new endpoint is only used after a successful probe. */
+  readonly startsUnhealthy?: boolean
+  /** The latest results, by endpoint; none for endpoints that are not checked. */
+  readonly results: WeakMap<object, CheckedHealth>
+}
+
+export interface CheckedHealth {
+  /** Whether the endpoint must not be used while others can be. */
+  readonly isDown: boolean
+}
+
+export type HealthProbe =
+  | {
+      readonly type: 'http'
+      readonly method: string
+      /** Path and query. */
+      readonly path: string
+      /** Value of Host; that of the backend if omitted. */
+      readonly hostname?: string
+      /** Statuses of healthy endpoints. */
+      readonly statuses: readonly number[]
+      readonly headers: Readonly<Record<string, string>>
+    }
+  /** grpc.health.v1.Health/Check. An empty service stands for the whole server. */
+  | { readonly type: 'grpc'; readonly service: string }
+  | { readonly type: 'tcp' }
 
 export interface EvictionRules {
   /** Time of the first ejection. It is multiplied by the number of ejections in a row. */

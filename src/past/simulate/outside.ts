@@ -53,6 +53,10 @@ export function outsideEngine(mark: Mark): RequestMaker {
         limit: nothing,
       }
     },
+    connect(_address, _timeoutMs, onResult) {
+      queueMicrotask(() => onResult(unreachable()))
+      return () => undefined
+    },
   }
 }
 
@@ -65,6 +69,7 @@ const ignore = () => undefined
 export const noTelemetry: Telemetry = {
   onDone: ignore,
   onEjected: ignore,
+  onHealthChange: ignore,
   onExport: ignore,
   onCallout: ignore,
   onLookup: ignore,

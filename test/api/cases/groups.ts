@@ -48,6 +48,7 @@ const simple: Members = {
   http: { version: 'HTTP2' },
   auth: { passthrough: {} },
 }
+const slowStart = { window: '30s' }
 const health: Members = { health: { eviction: {} } }
 const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
 const mcp: Members = { mcp: { authorization } }
@@ -105,6 +106,11 @@ const target0 = 'spec.mcp.targets[0]'
 const guards = 'spec.backend.ai.promptGuard'
 
 const exactlyOneOf: readonly CaseGroup[] = [
+  exactlyOne(
+    'ActiveHealthCheck',
+    { http: { path: '/' }, grpc: {}, tcp: {} },
+    policyPlace('spec.backend.health.active'),
+  ),
   exactlyOne(
     'BackendSpec',
     {
@@ -250,7 +256,13 @@ const header = { name: 'x-a', value: "'b'" }
 const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne(
     'BackendHealth',
-    { unhealthyCondition: 'true', eviction: {}, panicThreshold: 50, slowStart: { window: '30s' } },
+    {
+      unhealthyCondition: 'true',
+      eviction: {},
+      panicThreshold: 50,
+      slowStart,
+      active: { tcp: {} },
+    },
     policyPlace('spec.backend.health'),
   ),
   atLeastOne(

@@ -12,10 +12,9 @@ import { atAddress, endpointsOfName, type PolicyPlace } from '../request/destina
 import type { GatewayRuntime } from '../request/runtime.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { chooseEndpoint, now } from '../upstream/endpoint.ts'
-import { type RequestTraits, statedVersion } from '../upstream/http-version.ts'
+import { plainCall, type RequestTraits, statedVersion } from '../upstream/http-version.ts'
 import type { CalloutRequest } from './callout-exchange.ts'
 
-const plainCall: RequestTraits = { authority: '', scheme: 'http', version: '1.1' }
 /** gRPC uses HTTP/2 unless a policy sets another version. */
 const grpcCall: RequestTraits = { authority: '', scheme: 'http', version: '2', isGrpc: true }
 

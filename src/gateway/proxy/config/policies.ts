@@ -136,6 +136,8 @@ export class PolicyIndex {
   readonly #byTarget = new Map<string, PolicyResource[]>()
   /** Keys of policies from a newer controller that this version does not know. They may protect something. */
   readonly #unknown = new Set<string>()
+  /** Keys of policies with active health checks. */
+  readonly #checking = new Set<string>()
   /** Incremented by every change. Merged policies of an older generation are merged again. */
   generation = 0
 
@@ -143,6 +145,10 @@ export class PolicyIndex {
     this.#appliers = appliers
     this.#services = services
     this.#secrets = secrets
+  }
+
+  get hasActiveChecks(): boolean {
+    return this.#checking.size > 0
   }
 
   /**
@@ -156,6 +162,7 @@ export class PolicyIndex {
     this.#byKey.set(resource.key, bound)
     const isKnown = findPolicy(resource.section, resource.field) !== undefined
     if (!isKnown && bound.ignoredBecause === undefined) this.#unknown.add(resource.key)
+    if (bound.step?.connection?.health?.active !== undefined) this.#checking.add(resource.key)
     const target = targetKey(resource.target)
     const siblings = this.#byTarget.get(target)
     if (siblings === undefined) this.#byTarget.set(target, [resource])
@@ -173,6 +180,7 @@ export class PolicyIndex {
     this.#byKey.delete(key)
     bound.step?.dispose?.()
     this.#unknown.delete(key)
+    this.#checking.delete(key)
     const target = targetKey(bound.resource.target)
     const left = this.#byTarget.get(target)?.filter((policy) => policy.key !== key) ?? []
     if (left.length === 0) this.#byTarget.delete(target)

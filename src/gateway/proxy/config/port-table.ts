@@ -236,6 +236,16 @@ export function leave(route: InstalledRoute, listener?: ResourceKey): void {
   route.entries = listener === undefined ? noEntries : route.entries.filter((one) => !leaving(one))
 }
 
+/** Returns the rules that are served, one for each of their listeners. */
+export function* placementsOf(routes: Iterable<InstalledRoute>): Generator<RulePlacement> {
+  for (const { entries } of routes) {
+    for (const { table, ids } of entries) {
+      const found = ids[0] === undefined ? undefined : table.entry(ids[0])
+      if (found !== undefined) yield found.placement
+    }
+  }
+}
+
 function prefixOf({ path }: RouteMatch): string | undefined {
   return path.type === 'PathPrefix' ? path.value : undefined
 }

@@ -84,6 +84,7 @@ export class ConfigStore {
   readonly policies: PolicyIndex
   readonly streams: StreamTable
   readonly headers = new HeaderReferences()
+  readonly routes = new Map<ResourceKey, InstalledRoute>()
   /** Incremented by every change set. */
   generation = 0
   /** Position in the event log of the configuration in force. */
@@ -97,7 +98,6 @@ export class ConfigStore {
   readonly #certificates: Certificates
   readonly #tables = new ListenerTables()
   readonly #resources = new Map<ResourceKey, Resource>()
-  readonly #routes = new Map<ResourceKey, InstalledRoute>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
   /** Versions by key. A resource that is received again with the same version changes nothing. */
   readonly #versions = new Map<ResourceKey, string>()
@@ -320,12 +320,12 @@ export class ConfigStore {
 
   #routesOf({ resource }: ListenerPlacement): InstalledRoute[] {
     const keys = this.#routesByListener.get(resource.key) ?? []
-    return [...keys].flatMap((key) => this.#routes.get(key) ?? [])
+    return [...keys].flatMap((key) => this.routes.get(key) ?? [])
   }
 
   /** Stores a route rule. Returns false if the old version stays in force. */
   #setRoute(resource: RouteResource): boolean {
-    const old = this.#routes.get(resource.key)
+    const old = this.routes.get(resource.key)
     const route: InstalledRoute = { rule: compileRule(resource, this.#secrets), entries: noEntries }
     const { incomplete } = route.rule
     const refused = incomplete === undefined ? this.#enterAll(route) : [incomplete]
@@ -354,7 +354,7 @@ export class ConfigStore {
 
   #keepRoute(route: InstalledRoute): void {
     const { key, attachments } = route.rule.resource
-    this.#routes.set(key, route)
+    this.routes.set(key, route)
     for (const { listener } of attachments) {
       const keys = this.#routesByListener.get(listener) ?? new Set()
       this.#routesByListener.set(listener, keys.add(key))
@@ -362,10 +362,10 @@ export class ConfigStore {
   }
 
   #dropRoute(key: ResourceKey): void {
-    const route = this.#routes.get(key)
+    const route = this.routes.get(key)
     if (route === undefined) return
     leave(route)
-    this.#routes.delete(key)
+    this.routes.delete(key)
     for (const { listener } of route.rule.resource.attachments) {
       const keys = this.#routesByListener.get(listener)
       keys?.delete(key)

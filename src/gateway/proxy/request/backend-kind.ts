@@ -14,6 +14,7 @@ import type { Step } from '../../policies/define.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { CompiledRule, NamedTarget } from '../config/rules.ts'
+import type { CheckedBackend } from '../upstream/checked-backend.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { EndpointSet, UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { RequestTraits } from '../upstream/http-version.ts'
@@ -38,6 +39,11 @@ export interface BackendKind {
     request: RequestTraits,
     options: DestinationOptions,
   ): Destination | Promise<Destination>
+  /**
+   * Returns what active health checks probe; undefined if the backend does not exist. Throws if nothing can be sent to
+   * it. Backends of kinds without this method are not checked.
+   */
+  checked?(placement: PolicyPlace, backend: NamedTarget): CheckedBackend | undefined
   /** Whether the backend still has the endpoint of a UDP session; always true if omitted. */
   hasEndpoint?(backend: NamedTarget, endpoint: UpstreamEndpoint): boolean
   /** `access` has the policies if the request is for another backend, which sends it to this one. */

@@ -64,6 +64,7 @@ export function choose(
     most: cap?.most,
     panicPercent: health?.panicPercent,
     slowStartMs: health?.slowStartMs,
+    checked: health?.active?.results,
   }
   const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
   return kept ?? chooseEndpoint(endpoints, chance, avoid)

@@ -4,9 +4,10 @@ import { andThen } from '../../../ground/base/and-then.ts'
 import { bareHost } from '../../../ground/base/bare-host.ts'
 import type { UpstreamVersion } from '../../../ground/exchange/connection.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
+import type { CheckedBackend } from '../upstream/checked-backend.ts'
 import type { Destination } from '../upstream/destination.ts'
 import { plainAddress, UpstreamEndpoint } from '../upstream/endpoint.ts'
-import { type RequestTraits, upstreamVersion } from '../upstream/http-version.ts'
+import { plainCall, type RequestTraits, upstreamVersion } from '../upstream/http-version.ts'
 import {
   atAddress,
   atHost,
@@ -53,6 +54,21 @@ export function atFixedHost(
     place,
     options,
   )
+}
+
+/** Returns what active health checks of a fixed host probe. */
+export function checkedFixedHost(
+  context: ResolveContext,
+  backend: FixedHost,
+  access: BackendAccess,
+  label: string,
+): CheckedBackend {
+  const { host, port, endpoint } = backend
+  const { connection } = access.policies
+  const version = upstreamVersion(connection, plainCall)
+  const only = endpoint && { preferred: [endpoint], all: [endpoint] }
+  const find = () => only ?? endpointsOfName(context, connection, host, port)
+  return { label, settings: connection, profiles: access.profiles, host, port, version, find }
 }
 
 /** The destination of a host with an IP address, cached until the configuration changes. */

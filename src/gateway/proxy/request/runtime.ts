@@ -1,4 +1,5 @@
 import type { CallListener, CallRequest, OpenCall } from '../../../engines/http/contracts/calls.ts'
+import type { ConnectOnce } from '../../../engines/http/upstream/connection-attempt.ts'
 import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
 import type { Callouts, Exchange, Verdict } from '../../../ground/exchange/exchange.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
@@ -13,6 +14,8 @@ import type { TunnelCounts } from './tunnels.ts'
 /** Sends requests that the gateway makes itself. Failures are passed to the listener. */
 export interface RequestMaker {
   call(request: CallRequest, listener: CallListener): OpenCall
+  /** Connects and closes the connection, to find out whether that is possible. */
+  readonly connect: ConnectOnce
 }
 
 /** Where the commands of `stdio` targets run. */
@@ -26,7 +29,7 @@ export interface StdioHostSettings {
 }
 
 /** Objects that all requests share. Phases get them together with the context of their request. */
-export interface GatewayRuntime extends RequestMaker, ResolveContext {
+export interface GatewayRuntime extends Pick<RequestMaker, 'call'>, ResolveContext {
   readonly heads: MatchableHeads
   readonly ambiguousPaths: AmbiguousPaths
   /** Returns whether X-Forwarded-For of this peer is trusted. If omitted, it is never trusted. */

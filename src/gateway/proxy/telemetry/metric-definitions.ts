@@ -157,6 +157,13 @@ export const metricDefinitions = {
     'result',
   ]),
   upstream_ejections_total: counter('Ejections of Service endpoints.'),
+  upstream_health_checks_total: counter(
+    'Probes of active health checks. `result` is `ok` or `failed`. Only the first 1,000 backends have separate series; all others are `_OTHER`.',
+    ['backend', 'result'],
+  ),
+  upstream_unhealthy_endpoints: gauge('Endpoints that fail their active health checks.', [
+    'backend',
+  ]),
   inference_picks_total: counter(
     'Calls to the endpoint picker of an InferencePool. `outcome` is `picked`, `answered` (the picker refused the request), `fail_open` or `fail_closed`.',
     ['pool', 'failure_mode', 'outcome'],

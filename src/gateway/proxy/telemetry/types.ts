@@ -5,6 +5,7 @@ import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { CalloutSubtype, Peer } from '../../../ground/exchange/exchange.ts'
 import type { AccessLogRules, MetricRules } from '../../../ground/exchange/observe.ts'
 import type { Step } from '../../policies/define.ts'
+import type { HealthChange } from '../upstream/checked-backend.ts'
 import type { MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
@@ -108,6 +109,8 @@ export interface Telemetry {
   onDone(exchange: ServerExchange, access: AccessRecord): void
   /** Called when an endpoint was ejected. `ejection` describes an endpoint with a named provider. */
   onEjected(ejection?: Ejection): void
+  /** Called if active health checks find that an endpoint is unhealthy, or healthy again. */
+  onHealthChange(change: HealthChange): void
   /** Called when spans or entries of the access log were sent to a collector or were dropped. */
   onExport(signal: ExportedSignal, sent: number, dropped: number): void
   /** Called when a call of a policy to another service has ended, with its duration. */

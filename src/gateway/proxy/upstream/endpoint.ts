@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type { EvictionRules } from '../../../ground/exchange/connection.ts'
+import type { CheckedHealth, EvictionRules } from '../../../ground/exchange/connection.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 
 /** Weight of the latest observation in moving averages. */
@@ -101,6 +101,11 @@ export class UpstreamEndpoint {
     return false
   }
 
+  /** Begins the slow start again. Called when active health checks find that the endpoint is healthy again. */
+  returned(): void {
+    this.#usableSince = undefined
+  }
+
   /** Returns the part of the slow start that has passed, from 0.1 to 1, as the share of requests that the endpoint gets. */
   warmth(now: () => number, slowStartMs: number): number {
     const at = now()
@@ -188,6 +193,8 @@ export interface Chance {
   readonly most?: number | undefined
   readonly panicPercent?: number | undefined
   readonly slowStartMs?: number | undefined
+  /** Results of active health checks, by endpoint. */
+  readonly checked?: WeakMap<object, CheckedHealth> | undefined
 }
 
 /** The endpoints of one port of a backend. */
@@ -218,10 +225,16 @@ export function chooseEndpoint(
   return betterOfTwo(others.length > 0 ? others : all, chance)
 }
 
+/** Returns whether an endpoint was ejected, or fails its active health checks. */
+function isOut(one: UpstreamEndpoint, { now, checked }: Chance): boolean {
+  return one.isEjected(now) || checked?.get(one)?.isDown === true
+}
+
 /** Returns whether fewer endpoints are usable than the panic threshold. */
-function isPanic(all: readonly UpstreamEndpoint[], { panicPercent, now }: Chance): boolean {
+function isPanic(all: readonly UpstreamEndpoint[], chance: Chance): boolean {
+  const { panicPercent } = chance
   if (panicPercent === undefined) return false
-  const usable = all.reduce((sum, one) => (one.isEjected(now) ? sum : sum + 1), 0)
+  const usable = all.reduce((sum, one) => (isOut(one, chance) ? sum : sum + 1), 0)
   return usable * 100 < panicPercent * all.length
 }
 
@@ -236,11 +249,8 @@ export function endpointAt(
   return found !== undefined && isUsable(found, chance) ? found : undefined
 }
 
-function isUsable(
-  one: UpstreamEndpoint,
-  { now, most = Number.POSITIVE_INFINITY }: Chance,
-): boolean {
-  return one.load < most && !one.isEjected(now)
+function isUsable(one: UpstreamEndpoint, chance: Chance): boolean {
+  return one.load < (chance.most ?? Number.POSITIVE_INFINITY) && !isOut(one, chance)
 }
 
 const randomOf = (endpoints: readonly UpstreamEndpoint[], random: () => number) =>
@@ -252,16 +262,17 @@ const randomOf = (endpoints: readonly UpstreamEndpoint[], random: () => number) 
  */
 export function betterOfTwo(
   endpoints: readonly UpstreamEndpoint[],
-  { random, now, slowStartMs }: Chance,
+  chance: Chance,
 ): UpstreamEndpoint | undefined {
+  const { random, now, slowStartMs } = chance
   const count = endpoints.length
   if (count < 2) return endpoints[0]
   // Both may be the same endpoint. So even the worst endpoint is tried now and then, and can recover.
   const [a, b] = [randomOf(endpoints, random), randomOf(endpoints, random)]
   if (a === undefined || b === undefined) return a ?? b
-  if (a.isEjected(now) !== b.isEjected(now)) return a.isEjected(now) ? b : a
+  if (isOut(a, chance) !== isOut(b, chance)) return isOut(a, chance) ? b : a
   const [better, other] = b.score > a.score ? [b, a] : [a, b]
   if (slowStartMs === undefined || better.warmth(now, slowStartMs) > random()) return better
   const instead = other === better ? randomOf(endpoints, random) : other
-  return instead === undefined || instead.isEjected(now) ? better : instead
+  return instead === undefined || isOut(instead, chance) ? better : instead
 }

@@ -13,6 +13,9 @@ export type RequestTraits = Pick<RequestHead, 'authority' | 'scheme'> &
     readonly isGrpc?: boolean
   }
 
+/** A request of the gateway itself. */
+export const plainCall: RequestTraits = { authority: '', scheme: 'http', version: '1.1' }
+
 /**
  * Returns the version that is set for all requests, if any: by a policy, by the protocols of its TLS
  * (negotiated if they include HTTP/2), or by the appProtocol of the Service port (GEP-1911).

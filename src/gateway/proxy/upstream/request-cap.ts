@@ -102,7 +102,7 @@ export class RequestCap {
 }
 
 /** Returns the 64-bit FNV-1a hash of a text. It is never 0. */
-function hashOf(text: string): bigint {
+export function hashOf(text: string): bigint {
   let hash = 0xcbf29ce484222325n
   for (let at = 0; at < text.length; at++) {
     hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(at))) * 0x100000001b3n)

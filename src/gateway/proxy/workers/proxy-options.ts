@@ -9,6 +9,7 @@ import type { ConnectSeries } from '../../../ground/model/series.ts'
 import type { LevelControl } from '../admin/routes.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import type { MetricExportSettings } from '../telemetry/otlp/metric-exporter.ts'
+import type { HealthChange } from '../upstream/checked-backend.ts'
 import type { RecordOptions } from './decision-records.ts'
 import type { CatalogEvent } from './model-catalogs.ts'
 import type { PortName, WorkerRejection } from './worker-messages.ts'
@@ -26,6 +27,8 @@ export type ProxyEvent =
       readonly error: Error
       readonly restartMs: number
     }
+  /** Active health checks found that an endpoint is unhealthy, or healthy again. */
+  | { readonly type: 'health'; readonly change: HealthChange }
   /** A worker met a bug, but still runs. */
   | { readonly type: 'fault'; readonly worker: number; readonly message: string }
   /** Decisions about requests are not recorded. */

@@ -5,6 +5,7 @@ import {
   forgetConnections,
 } from '../../../engines/http/sockets/connection-cap.ts'
 import { createOutputLock, forgetOutput, type OutputLockCells } from '../telemetry/output-lock.ts'
+import { createHealthMemory, type HealthMemory } from '../upstream/health-slots.ts'
 import { createRequestCounts, forgetRequests, type RequestCounts } from '../upstream/request-cap.ts'
 
 export interface SharedCounts {
@@ -12,13 +13,20 @@ export interface SharedCounts {
   readonly connections: ConnectionCounts
   /** Requests to addresses of backends; undefined if they are not limited. */
   readonly requests?: RequestCounts
+  /** Results of active health checks. */
+  readonly health: HealthMemory
   /** The lock of the access log. */
   readonly output: OutputLockCells
 }
 
 export function createSharedCounts(workers: number, limitsRequests: boolean): SharedCounts {
   const requests = limitsRequests ? createRequestCounts(workers) : undefined
-  return { connections: createConnectionCounts(), requests, output: createOutputLock() }
+  return {
+    connections: createConnectionCounts(),
+    requests,
+    health: createHealthMemory(),
+    output: createOutputLock(),
+  }
 }
 
 /** Subtracts the counts of a worker that has died, and releases its lock. */

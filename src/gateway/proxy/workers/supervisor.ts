@@ -164,17 +164,12 @@ class Supervisor {
 
   #newThread(index: number, count: number): WorkerThread {
     const rateMemory = this.#rateMemory
-    const shared = { rateMemory, counts: this.#counts, reusePort: count > 1 }
+    const own = { bindAddress: this.#bindAddress, record: this.#record }
+    const shared = { ...own, rateMemory, counts: this.#counts, reusePort: count > 1 }
     return new WorkerThread({
       index,
       channel: this.#options.channel,
-      settings: {
-        index,
-        ...shared,
-        ...trafficSettings(this.#options),
-        bindAddress: this.#bindAddress,
-        record: this.#record,
-      },
+      settings: { ...trafficSettings(this.#options), index, ...shared },
       onMessage: (message) => this.#receive(index, message),
       onDeath: (error, restartMs) => {
         this.#releaseRates(index)
@@ -230,6 +225,9 @@ class Supervisor {
       case 'decisions':
         this.#options.publisher?.publish(message.block)
         this.#options.reportRecords?.(message.block, message.isSample)
+        break
+      case 'health':
+        this.#emit({ type: 'health', change: message.change })
         break
       case 'fault':
         this.#emit({ type: 'fault', worker, message: message.message })

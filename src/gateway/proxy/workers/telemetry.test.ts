@@ -69,7 +69,12 @@ describe('the telemetry of a worker', () => {
     const path = join(folder, 'log')
     const log = new AccessLog({ fd: openSync(path, 'a') })
     const bugs: string[] = []
-    const telemetry = new WorkerTelemetry({ log, format: 'text', onBug: (text) => bugs.push(text) })
+    const telemetry = new WorkerTelemetry({
+      log,
+      format: 'text',
+      send: () => undefined,
+      onBug: (text) => bugs.push(text),
+    })
     const bug = new GatewayError('bug', undefined, new TypeError('inner'))
     telemetry.onDone(exchange, { ...access, bug })
     telemetry.onDone(exchange, { ...access, method: 'STEEP', bug })

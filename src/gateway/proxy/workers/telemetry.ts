@@ -31,6 +31,8 @@ import type {
   StreamRecord,
   Telemetry,
 } from '../telemetry/types.ts'
+import type { HealthChange } from '../upstream/checked-backend.ts'
+import type { FromWorker } from './worker-messages.ts'
 
 /** Methods that are label values. Clients may send others, which are counted as OTHER. */
 const methods = new Set([
@@ -50,6 +52,7 @@ interface TelemetryOptions {
   readonly format: AccessLogFormat
   /** Called once for each bug, with its stack. */
   readonly onBug: (text: string) => void
+  readonly send: (message: FromWorker) => void
 }
 
 const number = (value: number, labels: readonly string[] = []): Series[] => [
@@ -136,6 +139,7 @@ export class WorkerTelemetry implements Telemetry {
   readonly #log: AccessLog
   readonly #lines: AccessLines
   readonly #onBug: (text: string) => void
+  readonly #send: TelemetryOptions['send']
   readonly #reportedBugs = new Set<string>()
   readonly #streams: StreamTelemetry
   readonly #tunnels = new TunnelTelemetry()
@@ -155,7 +159,8 @@ export class WorkerTelemetry implements Telemetry {
   /** Labels of the current request. The array is reused for each request. */
   readonly #labels: Label[] = metricDefinitions.requests_total.labels.map(() => '')
 
-  constructor({ log, format, onBug }: TelemetryOptions) {
+  constructor({ log, format, onBug, send }: TelemetryOptions) {
+    this.#send = send
     this.#log = log
     this.#lines = new AccessLines(log, format, new Timestamps())
     this.#onBug = onBug
@@ -205,6 +210,10 @@ export class WorkerTelemetry implements Telemetry {
     this.#ejections++
     if (ejection === undefined) return
     for (const part of this.#backends) part.ejected?.(ejection)
+  }
+
+  onHealthChange(change: HealthChange): void {
+    this.#send({ type: 'health', change })
   }
 
   onStreamDone(stream: ServerStream, access: StreamRecord): void {

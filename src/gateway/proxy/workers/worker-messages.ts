@@ -9,6 +9,7 @@ import type { GrantAnswer, GrantQuestion } from '../../../ground/model/grants.ts
 import type { ListReport } from '../../../ground/model/mcp-lists.ts'
 import type { BudgetMessage, BudgetQuestion } from '../budgets/worker-budgets.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
+import type { HealthChange } from '../upstream/checked-backend.ts'
 
 /** The number of a TCP port, or the number and `/udp` of a UDP port. */
 export type PortName = number | `${number}/udp`
@@ -76,6 +77,8 @@ export type FromWorker =
   | { readonly type: 'list'; readonly report: ListReport }
   /** Sessions of users that have ended. */
   | { readonly type: 'ended'; readonly report: EndedReport }
+  /** An endpoint has become unhealthy, or healthy again. */
+  | { readonly type: 'health'; readonly change: HealthChange }
   /** The worker met a bug. */
   | { readonly type: 'fault'; readonly message: string }
   | { readonly type: 'drained' }

@@ -111,8 +111,8 @@ export class WorkerSession {
   #snapshot(): MetricsSnapshot {
     const { telemetry, engine } = this.#parts
     const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
-    const { records, budgets } = this.#parts
-    return { ...snapshot, ...records?.metrics(), ...budgets.metrics() }
+    const { records, budgets, plane } = this.#parts
+    return { ...snapshot, ...records?.metrics(), ...budgets.metrics(), ...plane.healthMetrics() }
   }
 
   #enqueue(work: () => Promise<void>): void {

@@ -17,6 +17,7 @@ import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
 import { OutputLock } from '../telemetry/output-lock.ts'
+import { HealthSlots } from '../upstream/health-slots.ts'
 import { RequestCap } from '../upstream/request-cap.ts'
 import { WorkerRecords } from './decision-records.ts'
 import { WorkerTelemetry } from './telemetry.ts'
@@ -39,18 +40,13 @@ async function startWorker(
   settings: WorkerSettings,
 ): Promise<(message: ToWorker) => void> {
   const { bindAddress, reusePort, streamLimits, limits, counts, index } = settings
-  const { accessLogFd = 1, accessLogFormat = 'text', maxBackendRequests: most } = settings
+  const { accessLogFormat = 'text', maxBackendRequests: most } = settings
   const { maxConnections, sessionKey } = settings.edge ?? {}
   const { trustedProxies = [], proxyProtocolFrom = [], ambiguousPaths } = settings.edge ?? {}
   const send = (message: FromWorker) => port.postMessage(message)
-  const log = new AccessLog({
-    fd: accessLogFd,
-    lock: reusePort ? new OutputLock(counts.output, index) : undefined,
-  })
-  // This runs even if an uncaught error ends the thread. Asynchronous work would not complete.
-  process.on('exit', () => log.flushSync())
+  const log = openAccessLog(settings)
   const onBug = (text: string) => send({ type: 'fault', message: `request: ${text}` })
-  const telemetry = new WorkerTelemetry({ log, format: accessLogFormat, onBug })
+  const telemetry = new WorkerTelemetry({ log, format: accessLogFormat, onBug, send })
   const core = createIoCore({ memoryPages })
   const head = core.createHead({ maxFields, textBytes: headTextBytes })
   const buckets = new RateBuckets(settings.rateMemory)
@@ -90,6 +86,7 @@ async function startWorker(
       trustedProxies,
       ambiguousPaths,
       sessionKey,
+      healthSlots: new HealthSlots(counts.health, index),
       requestCap: most === undefined ? undefined : new RequestCap(most, counts.requests, index),
     },
   })
@@ -104,6 +101,14 @@ async function startWorker(
     if (message.type === 'config') changeSets++
     session.receive(message)
   }
+}
+
+function openAccessLog({ accessLogFd = 1, reusePort, counts, index }: WorkerSettings): AccessLog {
+  const lock = reusePort ? new OutputLock(counts.output, index) : undefined
+  const log = new AccessLog({ fd: accessLogFd, lock })
+  // This runs even if an uncaught error ends the thread. Asynchronous work would not complete.
+  process.on('exit', () => log.flushSync())
+  return log
 }
 
 /** Opens the store of decision records. If that fails, the worker serves without it. */

@@ -36,6 +36,12 @@ function describe(event: ProxyEvent): Line | undefined {
     }
     case 'worker-died':
       return ['fatal', `worker ${event.worker} died and is replaced: ${event.error.message}`]
+    case 'health': {
+      const { backend, endpoint, isHealthy, problem } = event.change
+      return isHealthy
+        ? ['info', `health check of ${backend}: ${endpoint} is healthy`]
+        : ['warn', `health check of ${backend}: ${endpoint} is unhealthy: ${problem}`]
+    }
     case 'fault':
       return ['fatal', `worker ${event.worker}: ${event.message}`]
     case 'catalog-problem':

@@ -11,8 +11,13 @@ import {
   type ResolveContext,
   usableAccess,
 } from '../../../proxy/request/destinations.ts'
+import type { CheckedBackend } from '../../../proxy/upstream/checked-backend.ts'
 import type { Destination } from '../../../proxy/upstream/destination.ts'
-import { type RequestTraits, upstreamVersion } from '../../../proxy/upstream/http-version.ts'
+import {
+  plainCall,
+  type RequestTraits,
+  upstreamVersion,
+} from '../../../proxy/upstream/http-version.ts'
 import { portPart } from '../../../proxy/upstream/services.ts'
 
 export const serviceKind = (context: ResolveContext): BackendKind => ({
@@ -20,6 +25,7 @@ export const serviceKind = (context: ResolveContext): BackendKind => ({
   protocol: 'http',
   destination: (placement, backend, request, options) =>
     resolveService(context, placement, backend, request, options),
+  checked: (placement, backend) => checkedService(context, placement, backend),
   hasEndpoint: ({ name, target }, endpoint) =>
     target.type === 'service' &&
     context.config.services.endpoints(name, target.port, 'UDP').all.includes(endpoint),
@@ -48,4 +54,26 @@ function resolveService(
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
   const version = upstreamVersion(connection, request, config.services.version(name, port))
   return atMember(context, { host, port, access, version }, endpoint)
+}
+
+function checkedService(
+  { config: { services }, resolver }: ResolveContext,
+  placement: PolicyPlace,
+  named: NamedTarget,
+): CheckedBackend | undefined {
+  const { name, target } = named
+  const service = services.find(name)
+  if (service === undefined || target.type !== 'service') return undefined
+  const { port } = target
+  const access = usableAccess(placement, named, () => portPart(service.ports, port))
+  const { connection } = access.policies
+  return {
+    label: named.label ?? name,
+    settings: connection,
+    profiles: access.profiles,
+    host: serviceHost(service.name, service.namespace, resolver.clusterDomain),
+    port,
+    version: upstreamVersion(connection, plainCall, services.version(name, port)),
+    find: () => services.endpoints(name, port),
+  }
 }

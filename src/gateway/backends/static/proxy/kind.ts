@@ -2,7 +2,7 @@
 import { GatewayError } from '../../../../ground/errors/index.ts'
 import { type BackendKind, CompiledBackends } from '../../../proxy/request/backend-kind.ts'
 import { type ResolveContext, usableAccess } from '../../../proxy/request/destinations.ts'
-import { atFixedHost, fixedHost } from '../../../proxy/request/fixed-host.ts'
+import { atFixedHost, checkedFixedHost, fixedHost } from '../../../proxy/request/fixed-host.ts'
 
 export function staticKind(context: ResolveContext): BackendKind {
   const backends = new CompiledBackends('static', (_, settings) => fixedHost(settings))
@@ -15,6 +15,11 @@ export function staticKind(context: ResolveContext): BackendKind {
       const backend = backends.find(named.name)
       if (backend === undefined) throw new GatewayError('service_not_found', named.name)
       return atFixedHost(context, backend, usableAccess(placement, named), request, options)
+    },
+    checked(placement, named) {
+      const backend = backends.find(named.name)
+      const access = usableAccess(placement, named)
+      return backend && checkedFixedHost(context, backend, access, named.label ?? named.name)
     },
     warmUp({ destination }) {
       if (destination.type === 'static') context.resolver.hosts.warm(destination.host)

@@ -3,6 +3,7 @@ import { type Infer, integer, object, optional, required } from '../../../../gro
 import { atLeastOneOf, rule } from '../../../../ground/schema/rules.ts'
 import { celExpression, duration } from '../../../../ground/schema/strings.ts'
 import { definePolicy } from '../../define.ts'
+import { activeSchema, compileActive } from './active.ts'
 
 interface Timed {
   readonly duration?: string
@@ -65,13 +66,22 @@ const schema = object(
       }),
       'Gives fewer requests at first to endpoints that are new or return after an ejection.',
     ),
+    active: optional(
+      activeSchema,
+      'Probes that each proxy sends to the endpoints of a Service or static backend. Endpoints that fail are not used while others are healthy.',
+    ),
   },
-  { rules: [atLeastOneOf('unhealthyCondition', 'eviction', 'panicThreshold', 'slowStart')] },
+  {
+    rules: [
+      atLeastOneOf('unhealthyCondition', 'eviction', 'panicThreshold', 'slowStart', 'active'),
+    ],
+  },
 )
 
 function compile(spec: Infer<typeof schema>) {
   const { unhealthyCondition, eviction: given, panicThreshold, slowStart } = spec
   const { duration: text, ...limits } = given ?? {}
+  const active = spec.active && compileActive(spec.active)
   const durationMs = parseDurationMs(text) ?? defaultEvictionMs
   return {
     config: {
@@ -79,8 +89,9 @@ function compile(spec: Infer<typeof schema>) {
       ...(given !== undefined && { eviction: { ...limits, durationMs } }),
       ...(panicThreshold !== undefined && { panicPercent: panicThreshold }),
       ...(slowStart && { slowStartMs: parseDurationMs(slowStart.window) ?? 0 }),
+      ...(active?.config && { active: active.config }),
     },
-    problems: [],
+    problems: active?.problem === undefined ? [] : [active.problem],
   }
 }
 
