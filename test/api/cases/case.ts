@@ -119,3 +119,13 @@ export const guardServices: Members = {
   moderation: { backendRef },
   judge: { backendRef, model: 'a' },
 }
+
+export const probes: Members = { http: { path: '/' }, grpc: {}, tcp: {} }
+
+export const healthMembers: Members = {
+  unhealthyCondition: 'true',
+  eviction: {},
+  panicThreshold: 50,
+  slowStart: { window: '30s' },
+  active: { tcp: {} },
+}

@@ -4,10 +4,12 @@ import {
   backendRef,
   type CaseGroup,
   guardServices,
+  healthMembers,
   type Members,
   modelPlace,
   type Place,
   policyPlace,
+  probes,
   type SchemaCase,
 } from './case.ts'
 
@@ -48,7 +50,6 @@ const simple: Members = {
   http: { version: 'HTTP2' },
   auth: { passthrough: {} },
 }
-const slowStart = { window: '30s' }
 const health: Members = { health: { eviction: {} } }
 const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
 const mcp: Members = { mcp: { authorization } }
@@ -106,11 +107,7 @@ const target0 = 'spec.mcp.targets[0]'
 const guards = 'spec.backend.ai.promptGuard'
 
 const exactlyOneOf: readonly CaseGroup[] = [
-  exactlyOne(
-    'ActiveHealthCheck',
-    { http: { path: '/' }, grpc: {}, tcp: {} },
-    policyPlace('spec.backend.health.active'),
-  ),
+  exactlyOne('ActiveHealthCheck', probes, policyPlace('spec.backend.health.active')),
   exactlyOne(
     'BackendSpec',
     {
@@ -254,17 +251,7 @@ const exactlyOneOf: readonly CaseGroup[] = [
 const header = { name: 'x-a', value: "'b'" }
 
 const atLeastOneOf: readonly CaseGroup[] = [
-  atLeastOne(
-    'BackendHealth',
-    {
-      unhealthyCondition: 'true',
-      eviction: {},
-      panicThreshold: 50,
-      slowStart,
-      active: { tcp: {} },
-    },
-    policyPlace('spec.backend.health'),
-  ),
+  atLeastOne('BackendHealth', healthMembers, policyPlace('spec.backend.health')),
   atLeastOne(
     'BackendFull',
     { ...simple, ...health, ...mcp, a2a: { authorization }, ...ai },
