@@ -149,7 +149,7 @@ const controller = {
     },
   },
   grantStore: text(
-    'Let all deployed proxies keep the tokens that users allow them to have (`oauthUserConsent`) on this NATS server: `nats://host:4222`. If it is empty, each proxy has a file, and users are asked at each. For an address with a password, set `SLUICE_GRANT_STORE` from a Secret in the `env` of GatewayParameters.',
+    'Let all deployed proxies keep the tokens that users allow them to have (`oauthUserConsent`) on this NATS server: `nats://host:4222`. If it is empty, each proxy has a file, and users are asked at each. For an address with a password, such as `proxyUrl` of the Secret of the bundled server, set `SLUICE_GRANT_STORE` from a Secret in the `env` of GatewayParameters.',
     {
       pattern: '^((nats|tls)://.+)?$',
     },
@@ -177,6 +177,9 @@ const controller = {
   ),
   priorityClassName: text('Priority class of its pods.'),
 }
+
+/** Needs no escape in a URL. */
+const urlSafe = { pattern: '^[A-Za-z0-9._~-]*$' }
 
 export const chartValues = {
   controller,
@@ -221,9 +224,11 @@ export const chartValues = {
       'Install a NATS server of one replica for the event log, with a volume and a password.',
     ),
     image: text('Its image.', { minLength: 1 }),
-    password: text('Its password; empty: one is made, and kept by upgrades.', {
-      pattern: '^[A-Za-z0-9._~-]*$',
-    }),
+    password: text('Its password; empty: one is made, and kept by upgrades.', urlSafe),
+    proxyPassword: text(
+      'The password of its user `proxy`, who may [only share grants and answers, and publish decision records](operations/nats.md#permissions); empty: one is made, and kept by upgrades.',
+      urlSafe,
+    ),
     storageClassName: text('Storage class of its volume; empty: the default of the cluster.'),
     size: quantity('Size of its volume.'),
     resources: freeObject('Its requests and limits.'),

@@ -4,8 +4,6 @@
  * its service account, and only with the permissions of the chart.
  */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -16,7 +14,6 @@ import { readCrds } from '../support/crds.ts'
 import { freePort, startGateway } from '../support/gateway.ts'
 import { chartPath, helm, only, template } from '../support/helm.ts'
 import { describeWithParts, partPath } from '../support/parts.ts'
-import { startProgram } from '../support/program.ts'
 import { waitFor } from '../support/wait-for.ts'
 
 const namespace = 'sluice-system'
@@ -250,44 +247,6 @@ describeWithParts([...apiServerParts, 'gateway-api-crds', 'helm'], 'the charts',
         const names = body.items.map((one: Listed) => one.metadata.name)
         expect(names.filter((name: string) => name.startsWith('sluice'))).toEqual([])
       }
-    }
-  })
-})
-
-describeWithParts(['helm', 'nats-server'], 'the NATS server of the chart', () => {
-  it('starts with its configuration, requires its password, and syncs every write', async () => {
-    const objects = await template('sluice', { nats: { enabled: true, password: 'p-1' } })
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-nats-chart-'))
-    const given: string = only(objects, 'ConfigMap').data['nats.conf']
-    expect(given).toMatch(/^ *sync_interval: always$/m)
-    // Ports of the machine, folders of a container and what servers before 2.10 do not know differ.
-    const text = given
-      .replace(/sync_interval: always/, '')
-      .replace('0.0.0.0:4222', '127.0.0.1:-1')
-      .replace('8222', '-1')
-      .replace('/data', folder)
-      .replace('$POD_NAME', 'sluice-nats-0')
-      .replace('$NATS_PASSWORD', 'p-1')
-    const file = join(folder, 'nats.conf')
-    writeFileSync(file, text)
-    const server = startProgram(partPath('nats-server'), ['-c', file], join(folder, 'log'))
-    try {
-      const port = await waitFor(
-        'the port',
-        () =>
-          /Listening for client connections on 127\.0\.0\.1:([0-9]+)/.exec(
-            server.lastLines(100),
-          )?.[1],
-      )
-      const nats = (user: string) => `nats://${user}127.0.0.1:${port}`
-      const gatewayOf = (user: string) =>
-        startGateway({ manifests: {}, nats: nats(user), args: ['--workers', '1'] })
-      await expect(gatewayOf('')).rejects.toThrow(/authorization/i)
-      const running = await gatewayOf('sluice:p-1@')
-      await running.dispose()
-    } finally {
-      await server.stop()
-      rmSync(folder, { recursive: true, force: true })
     }
   })
 })

@@ -181,8 +181,31 @@ server_name: $POD_NAME
 listen: 0.0.0.0:4222
 http_port: 8222
 authorization {
-  user: sluice
-  password: $NATS_PASSWORD
+  users: [
+    { user: sluice, password: $NATS_PASSWORD }
+    # Of proxies: they share grants and answers, and publish decision records. They read and write no events.
+    {
+      user: proxy
+      password: $NATS_PROXY_PASSWORD
+      permissions: {
+        publish: {
+          allow: [
+            "sluice-decisions"
+            "$JS.API.INFO"
+            "$JS.API.STREAM.INFO.SLUICE_DECISIONS"
+            "$JS.API.STREAM.CREATE.SLUICE_DECISIONS"
+            {{- range $bucket := list "sluice_grants" "sluice_answers" }}
+            "$KV.{{ $bucket }}.>"
+            {{- range list "INFO" "CREATE" "MSG.GET" "PURGE" }}
+            "$JS.API.STREAM.{{ . }}.KV_{{ $bucket }}"
+            {{- end }}
+            {{- end }}
+          ]
+        }
+        subscribe: { allow: ["_INBOX.proxy.>"] }
+      }
+    }
+  ]
 }
 jetstream {
   store_dir: /data

@@ -1,5 +1,5 @@
 /** The CustomResourceDefinitions of our kinds. */
-import { describedOnce, type OpenApiSchema, toOpenApi } from '../../ground/schema/openapi.ts'
+import { type OpenApiSchema, shortened, toOpenApi } from '../../ground/schema/openapi.ts'
 import type { ApiKind } from './kind.ts'
 import { kinds } from './kinds.ts'
 
@@ -35,18 +35,13 @@ function definitionOf(row: ApiKind) {
   }
 }
 
-/**
- * `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. A larger one describes
- * equal objects once.
- */
-const maxDescribedLength = 250_000
+/** `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. */
+const maxSchemaLength = 250_000
 
 /** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {
   const body = row.olderBodies?.[version] ?? row.body
-  const described = toOpenApi({ type: 'object', fields: body })
-  const isLarge = JSON.stringify(described).length > maxDescribedLength
-  const whole = isLarge ? describedOnce(described) : described
+  const whole = shortened(toOpenApi({ type: 'object', fields: body }), maxSchemaLength)
   return {
     description: row.doc,
     ...whole,

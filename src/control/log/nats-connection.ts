@@ -138,6 +138,8 @@ export async function connectTo(servers: string): Promise<NatsConnection> {
     return await connect({
       name: 'sluice',
       servers: addresses.split(','),
+      // Each user gets replies under a subject that permissions can reserve for it. A token is no user.
+      ...(pass !== undefined && /^[\w-]+$/.test(user ?? '') && { inboxPrefix: `_INBOX.${user}` }),
       ...(user !== undefined && pass === undefined && { token: decodeURIComponent(user) }),
       ...(user !== undefined &&
         pass !== undefined && { user: decodeURIComponent(user), pass: decodeURIComponent(pass) }),

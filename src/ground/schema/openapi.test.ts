@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { integer, json, list, map, object, optional, required, text } from './field.ts'
 import { toJsonSchema } from './json-schema.ts'
-import { toOpenApi } from './openapi.ts'
+import { shortened, toOpenApi } from './openapi.ts'
 import { atLeastOneOf, atMostOneOf, exactlyOneOf, rule } from './rules.ts'
 
 const schema = object(
@@ -75,6 +75,33 @@ describe('toOpenApi', () => {
         },
       ],
     })
+  })
+})
+
+describe('a schema that is too long', () => {
+  const part = () => ({
+    type: 'object',
+    properties: { name: { type: 'string', description: 'Name.' } },
+  })
+  const whole = {
+    type: 'object',
+    properties: {
+      one: { ...part(), description: 'The first.' },
+      more: { type: 'array', items: part(), description: 'Others.' },
+      deep: { type: 'object', properties: { b: { type: 'string', description: 'Deep.' } } },
+    },
+  }
+  const lengthOf = (value: object) => JSON.stringify(value).length
+  const described = (value: object) => JSON.stringify(value).match(/"description":"[^"]*"/g)
+
+  it('describes equal objects once, then leaves out the deepest descriptions', () => {
+    expect(shortened(whole, lengthOf(whole))).toEqual(whole)
+    const once = shortened(whole, lengthOf(whole) - 1)
+    expect(described(once)).toHaveLength(4)
+    expect(once).toMatchObject({ properties: { one: part(), more: { items: { type: 'object' } } } })
+    const shallow = shortened(whole, lengthOf(once) - 1)
+    expect(described(shallow)).toEqual(['"description":"The first."', '"description":"Others."'])
+    expect(described(shortened(whole, 0))).toBeNull()
   })
 })
 

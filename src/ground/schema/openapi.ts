@@ -131,25 +131,39 @@ function objectShape(node: ObjectNode): OpenApiSchema {
 }
 
 /**
- * Returns a schema in which objects of equal fields describe them once, at the place nearest to the root: users read
- * `kubectl explain` from there.
+ * Returns a schema of at most `maxLength` characters, if its descriptions make it longer. First, objects of equal
+ * fields describe them once, at the place nearest to the root: users read `kubectl explain` from there. Then
+ * descriptions are left out from the deepest fields upwards.
  */
-export function describedOnce(schema: OpenApiSchema): OpenApiSchema {
+export function shortened(schema: OpenApiSchema, maxLength: number): OpenApiSchema {
+  const isLong = () => JSON.stringify(root).length > maxLength
   const root = structuredClone(schema)
+  if (!isLong()) return root
   const described = new Set<string>()
+  const levels: DescribedFields[] = []
   let level: OpenApiSchema[] = [root]
   while (level.length > 0) {
     const next: OpenApiSchema[] = []
+    const ofLevel: DescribedFields = []
     for (const { properties, items, additionalProperties } of level) {
       const fields = Object.values((properties ?? {}) as Record<string, { description?: string }>)
       next.push(...fields, ...([items, additionalProperties].filter(Boolean) as OpenApiSchema[]))
       const text = JSON.stringify(properties)
-      if (described.has(text)) for (const field of fields) delete field.description
+      if (described.has(text)) withoutDescriptions(fields)
       else described.add(text)
+      ofLevel.push(...fields)
     }
+    levels.push(ofLevel)
     level = next
   }
+  while (isLong() && levels.length > 0) withoutDescriptions(levels.pop() ?? [])
   return root
+}
+
+type DescribedFields = { description?: string }[]
+
+function withoutDescriptions(fields: DescribedFields): void {
+  for (const field of fields) delete field.description
 }
 
 function validations(rules: readonly Rule[]): OpenApiSchema {
