@@ -11,6 +11,7 @@ import { accessLog } from './access-log/index.ts'
 import { apiKeyAuthentication } from './api-key-authentication/index.ts'
 import { authorization } from './authorization/index.ts'
 import { backendAuth } from './backend-simple/auth/index.ts'
+import { backendCircuitBreaker } from './backend-simple/circuit-breaker/index.ts'
 import { gatewayCertificate } from './backend-simple/gateway-certificate/index.ts'
 import { backendHealth } from './backend-simple/health/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
@@ -123,6 +124,8 @@ const backendPolicies = [
   backendAuth,
   // Only judges responses, so that no other policy depends on it.
   backendHealth,
+  // Counts what is sent, after everything that may refuse it.
+  backendCircuitBreaker,
   // The last three contain guards and authorization.
   backendMcp,
   backendA2a,

@@ -9,8 +9,10 @@ import { forwardingExtensions, type RetryPlan } from '../../ground/exchange/forw
 import { addNote } from '../../ground/exchange/notes.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { retryAfterMs } from './request/retry-after.ts'
+import type { GatewayRuntime } from './request/runtime.ts'
 import { moveAttemptSpan } from './request/tracing.ts'
 import type { Telemetry } from './telemetry/types.ts'
+import type { Circuits } from './upstream/circuits.ts'
 import { movedTo } from './upstream/destination.ts'
 import {
   type AttemptOutcome,
@@ -115,7 +117,7 @@ export function informSteps({ destination, exchange }: RequestContext): boolean 
 export function retryDelay(
   context: RequestContext,
   failure: number | GatewayError,
-  random: () => number,
+  { random, circuits }: Pick<GatewayRuntime, 'random' | 'circuits'>,
 ): number | undefined {
   const { exchange } = context
   const plan = exchange.extensions.get(forwardingExtensions.retry) as RetryPlan | undefined
@@ -125,12 +127,25 @@ export function retryDelay(
       ? plan.codes.includes(failure) || plan.isFailure?.(exchange) === true
       : isConnectionFailure(failure)
   if (!isReason || !exchange.isReplayable) return undefined
+  if (!mayRetry(context, circuits)) {
+    addNote(exchange, 'traffic.retry', 'not retried: the circuit breaker limits retries')
+    return undefined
+  }
   if (plan.budget?.take() === false) {
     addNote(exchange, 'traffic.retry', 'not retried: the retry budget is used up')
     return undefined
   }
   const backoff = plan.backoffMs * Math.min(2 ** context.retries, maxBackoffFactor)
   return timerDelay(backoff * (1 + jitter * random()))
+}
+
+/** Counts the request as one that is retried, until it ends. Returns false if the limit is reached. */
+function mayRetry(context: RequestContext, circuits: Circuits): boolean {
+  const limits = context.destination?.settings.circuit
+  const most = limits?.maxRetries
+  if (limits === undefined || most === undefined || context.retryCircuit !== undefined) return true
+  context.retryCircuit = circuits.retry(limits, context.backend?.label ?? '', most)
+  return context.retryCircuit !== undefined
 }
 
 function isConnectionFailure({ code, row }: GatewayError): boolean {

@@ -15,6 +15,7 @@ import { PlaneRuntime, type RuntimeParts } from './plane-runtime.ts'
 import type { JudgedUse, RecordedUse } from './request/backend-kind.ts'
 import type { RequestContext } from './request/request-context.ts'
 import { StreamForwarder } from './streams.ts'
+import { circuitSeries } from './telemetry/circuit-series.ts'
 import { HealthSlots } from './upstream/health-slots.ts'
 
 interface DataPlaneParts extends RuntimeParts {
@@ -73,7 +74,8 @@ export async function createDataPlane(parts: DataPlaneParts) {
       for (const kind of kinds.all()) kind.stop?.()
       checks.stop()
     },
-    healthMetrics: () => checks.metrics(),
+    /** Metrics of health checks and circuit breakers. */
+    upstreamMetrics: () => ({ ...checks.metrics(), ...circuitSeries(runtime.circuits) }),
     /** Sends what waits for collectors, before the process ends. */
     flush: () => collectors.flush(),
   }

@@ -69,7 +69,7 @@ export class PhaseRunner implements RequestHandler {
       return
     }
     if (this.#askAnother(context, status)) return
-    const delay = retryDelay(context, status, this.#runtime.random)
+    const delay = retryDelay(context, status, this.#runtime)
     if (delay !== undefined) {
       this.#sendAgain(context, status, delay)
       return
@@ -116,7 +116,7 @@ export class PhaseRunner implements RequestHandler {
     const headers = context.exchange.response?.headers
     if (headers !== undefined) learn(context, { status, headers }, this.#telemetry)
     if (this.#askAnother(context, status)) return
-    const delay = retryDelay(context, status, this.#runtime.random)
+    const delay = retryDelay(context, status, this.#runtime)
     if (delay === undefined) this.#respond(context, response)
     else this.#sendAgain(context, status, delay)
   }
@@ -171,7 +171,7 @@ export class PhaseRunner implements RequestHandler {
     }
     if (error.row.source === 'upstream') learn(context, error, this.#telemetry)
     if (isLate && this.#askAnother(context, error)) return
-    const delay = retryDelay(context, error, this.#runtime.random)
+    const delay = retryDelay(context, error, this.#runtime)
     if (delay === undefined) this.#fail(context, error)
     else this.#sendAgain(context, error, delay)
   }
@@ -235,6 +235,8 @@ export class PhaseRunner implements RequestHandler {
     budgetsOf(exchange)?.end(wasServed(context))
     clearTimeout(context.backoff)
     context.attempt?.end()
+    context.retryCircuit?.giveBack()
+    context.retryCircuit = undefined
   }
 
   onBadHead(port: number, error: GatewayError, peer: Peer, scheme: 'http' | 'https'): void {

@@ -337,13 +337,26 @@ function forward(
     throw new GatewayError('no_backends')
   }
   const { address, endpoint } = destination
-  endpoint?.begin(runtime.cap)
+  const circuit = circuitOf(context, runtime)
+  try {
+    endpoint?.begin(runtime.cap)
+  } catch (error) {
+    circuit?.giveBack()
+    throw error
+  }
   // If the body was prepared, it has already arrived, so the time that the client needed does not count.
   const isFirst = context.failedAttempts === undefined && call?.prepare === undefined
   context.attempt = new Attempt(address, endpoint, isFirst ? exchange.startedAt : now())
+  context.attempt.circuit = circuit
   if (context.trace !== undefined) startAttemptSpan(context, address)
   exchange.forward(address, forwardOptions(context))
   return undefined
+}
+
+/** Counts the attempt if the backend has a circuit breaker. @throws GatewayError `circuit_open` */
+function circuitOf({ destination, backend }: RequestContext, { circuits }: GatewayRuntime) {
+  const limits = destination?.settings.circuit
+  return limits && circuits.request(limits, backend?.label ?? '')
 }
 
 /** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */

@@ -29,6 +29,7 @@ import type { GatewayRuntime, RequestMaker, StdioHostSettings } from './request/
 import { SessionTokens } from './request/session-tokens.ts'
 import { TunnelCounts } from './request/tunnels.ts'
 import type { Telemetry } from './telemetry/types.ts'
+import { Circuits } from './upstream/circuits.ts'
 import { now } from './upstream/endpoint.ts'
 import type { HealthSlots } from './upstream/health-slots.ts'
 import { HostResolver } from './upstream/host-resolver.ts'
@@ -51,6 +52,8 @@ export interface DataPlaneSettings {
   readonly ambiguousPaths?: AmbiguousPaths
   /** Maximum number of concurrent requests to one address of a backend; no limit if omitted. */
   readonly requestCap?: RequestCap
+  /** Counts of circuit breakers, which workers share; this thread's own if omitted. */
+  readonly circuits?: Circuits
   /** Results of active health checks, which workers share; this thread's own if omitted. */
   readonly healthSlots?: HealthSlots
   /** Zone and node of the process, if known. */
@@ -110,6 +113,7 @@ export class PlaneRuntime implements GatewayRuntime {
   readonly isTrustedProxy: ((address: string) => boolean) | undefined
   readonly random: () => number
   readonly cap: RequestCap | undefined
+  readonly circuits: Circuits
   readonly version: string
   readonly answerCacheBytes: number
   readonly answerServer: string | undefined
@@ -132,6 +136,7 @@ export class PlaneRuntime implements GatewayRuntime {
     this.ambiguousPaths = ambiguousPaths
     this.random = random
     this.cap = settings.requestCap
+    this.circuits = settings.circuits ?? new Circuits()
     this.version = settings.version ?? '0'
     this.answerCacheBytes = settings.answerCacheBytes ?? defaultAnswerBytes
     this.answerServer = settings.answerServer

@@ -351,6 +351,13 @@ export const errorCatalogue = {
     'gateway overloaded',
     'No buffer or connection was available for the request.',
   ),
+  circuit_open: internal(
+    503,
+    'connection_limit_reached',
+    'Internal',
+    'too many requests to the backend',
+    'A circuit breaker limits the concurrent requests to the backend (`backend.circuitBreaker`).',
+  ),
   core_trapped: failed('internal error', 'The WebAssembly core trapped; the instance was dropped.'),
   bug: failed('internal error', 'An unexpected exception; a bug.'),
   ...unansweredErrors,

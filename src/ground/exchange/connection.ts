@@ -42,6 +42,7 @@ export interface ConnectionSettings {
   /** Timeout of one attempt, until its response is complete, in milliseconds. */
   readonly requestTimeoutMs?: number
   readonly health?: HealthRules
+  readonly circuit?: CircuitLimits
   /** The proxy through which connections are made. */
   readonly tunnel?: ProxySettings
 }
@@ -62,6 +63,14 @@ export interface ProxySettings {
     readonly checkName: (certificate: X509Certificate) => string | undefined
   }
   readonly credentials?: { readonly username: string; readonly password: string }
+}
+
+/** What one proxy sends to a backend at the same time. A limit that is omitted does not apply. */
+export interface CircuitLimits {
+  /** `namespace/name` of the policy, whose uses are counted together. */
+  readonly name: string
+  readonly maxRequests?: number
+  readonly maxRetries?: number
 }
 
 /** Which responses count against the health of an endpoint, and when it is ejected. */

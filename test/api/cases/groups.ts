@@ -51,6 +51,7 @@ const simple: Members = {
   auth: { passthrough: {} },
 }
 const health: Members = { health: { eviction: {} } }
+const circuitBreaker = { maxParallelRequests: 1 }
 const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
 const mcp: Members = { mcp: { authorization } }
 
@@ -254,7 +255,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne('BackendHealth', healthMembers, policyPlace('spec.backend.health')),
   atLeastOne(
     'BackendFull',
-    { ...simple, ...health, ...mcp, a2a: { authorization }, ...ai },
+    { ...simple, ...health, circuitBreaker, ...mcp, a2a: { authorization }, ...ai },
     policyPlace('spec.backend'),
     backendPlace('spec.policies', { spec: { static: static_ } }),
   ),

@@ -12,6 +12,7 @@ import {
 import type { BoundPolicies } from '../config/policies.ts'
 import type { RouteEntry } from '../config/port-table.ts'
 import type { CompiledBackend } from '../config/rules.ts'
+import type { CircuitShare } from '../upstream/circuits.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
 import type { BackendCall, NamedProvider } from './backend-call.ts'
@@ -57,6 +58,8 @@ export class Attempt {
   /** When the attempt started, in milliseconds of `performance.now()`. */
   readonly startedAt: number
   isOver = false
+  /** Counts the attempt at the circuit breaker of the backend, if it has one. */
+  circuit: CircuitShare | undefined
 
   constructor(address: UpstreamAddress, endpoint?: UpstreamEndpoint, startedAt = 0) {
     this.address = address
@@ -69,6 +72,7 @@ export class Attempt {
     if (this.isOver) return
     this.isOver = true
     this.endpoint?.end()
+    this.circuit?.giveBack()
   }
 }
 
@@ -139,6 +143,8 @@ export class RequestContext {
   attempt: Attempt | undefined
   /** Number of retries that were sent. */
   retries = 0
+  /** Counts the request at the circuit breaker of the backend, once it is retried. */
+  retryCircuit: CircuitShare | undefined
   /** Failed attempts before the last one; undefined if there are none. */
   failedAttempts: FailedAttempt[] | undefined
   /** Timer of the next attempt, set during its backoff. */

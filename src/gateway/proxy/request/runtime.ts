@@ -4,6 +4,7 @@ import type { ModelCatalog } from '../../../engines/messages/catalog/catalog.ts'
 import type { Callouts, Exchange, Verdict } from '../../../ground/exchange/exchange.ts'
 import type { ReportList } from '../../../ground/model/mcp-lists.ts'
 import type { Step } from '../../policies/define.ts'
+import type { Circuits } from '../upstream/circuits.ts'
 import type { BackendKinds } from './backend-kind.ts'
 import type { ResolveContext } from './destinations.ts'
 import type { AmbiguousPaths } from './request-path.ts'
@@ -35,6 +36,7 @@ export interface GatewayRuntime extends Pick<RequestMaker, 'call'>, ResolveConte
   /** Returns whether X-Forwarded-For of this peer is trusted. If omitted, it is never trusted. */
   readonly isTrustedProxy?: (address: string) => boolean
   readonly kinds: BackendKinds
+  readonly circuits: Circuits
   /** The catalog of language models, which may be replaced while the proxy runs. */
   readonly models: { catalog: ModelCatalog }
   /** Version of the gateway software. */

@@ -157,6 +157,10 @@ export const metricDefinitions = {
     'result',
   ]),
   upstream_ejections_total: counter('Ejections of Service endpoints.'),
+  upstream_circuit_refusals_total: counter(
+    'Requests that a circuit breaker refused, and retries that it prevented. `limit` is `requests` or `retries`. Only the first 1,000 backends have separate series; all others are `_OTHER`.',
+    ['backend', 'limit'],
+  ),
   upstream_health_checks_total: counter(
     'Probes of active health checks. `result` is `ok` or `failed`. Only the first 1,000 backends have separate series; all others are `_OTHER`.',
     ['backend', 'result'],

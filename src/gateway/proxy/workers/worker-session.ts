@@ -112,7 +112,8 @@ export class WorkerSession {
     const { telemetry, engine } = this.#parts
     const snapshot = telemetry.snapshot(engine.counters, engine.streamCounters, engine.poolStates())
     const { records, budgets, plane } = this.#parts
-    return { ...snapshot, ...records?.metrics(), ...budgets.metrics(), ...plane.healthMetrics() }
+    const others = { ...records?.metrics(), ...budgets.metrics(), ...plane.upstreamMetrics() }
+    return { ...snapshot, ...others }
   }
 
   #enqueue(work: () => Promise<void>): void {

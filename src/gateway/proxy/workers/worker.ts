@@ -17,6 +17,7 @@ import { createDataPlane } from '../data-plane.ts'
 import { RateBuckets } from '../rate-buckets.ts'
 import { AccessLog } from '../telemetry/access-log.ts'
 import { OutputLock } from '../telemetry/output-lock.ts'
+import { Circuits } from '../upstream/circuits.ts'
 import { HealthSlots } from '../upstream/health-slots.ts'
 import { RequestCap } from '../upstream/request-cap.ts'
 import { WorkerRecords } from './decision-records.ts'
@@ -86,6 +87,7 @@ async function startWorker(
       trustedProxies,
       ambiguousPaths,
       sessionKey,
+      circuits: new Circuits(counts.circuits, index),
       healthSlots: new HealthSlots(counts.health, index),
       requestCap: most === undefined ? undefined : new RequestCap(most, counts.requests, index),
     },
