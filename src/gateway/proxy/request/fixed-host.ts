@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { andThen } from '../../../ground/base/and-then.ts'
 import { bareHost } from '../../../ground/base/bare-host.ts'
-import type { UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type { ConnectionSettings, UpstreamVersion } from '../../../ground/exchange/connection.ts'
 import type { BackendAccess } from '../config/backend-access.ts'
 import type { CheckedBackend } from '../upstream/checked-backend.ts'
 import type { Destination } from '../upstream/destination.ts'
@@ -21,14 +21,32 @@ export interface FixedHost {
   /** Host name or IP address, without brackets. */
   readonly host: string
   readonly port: number
-  /** Undefined if the host is a name, which has to be resolved. */
-  readonly endpoint?: UpstreamEndpoint
+  /**
+   * The endpoint for each proxy before it, by the identity of the proxy; empty without one. Undefined if the host is a
+   * name, which has to be resolved.
+   */
+  readonly endpoints?: Map<string, UpstreamEndpoint>
 }
 
 export function fixedHost({ host, port }: { host: string; port: number }): FixedHost {
   const bare = bareHost(host)
   if (isIP(bare) === 0) return { host: bare, port }
-  return { host: bare, port, endpoint: new UpstreamEndpoint(plainAddress(bare, port)) }
+  return { host: bare, port, endpoints: new Map() }
+}
+
+/** Health of an address by way of one proxy says nothing about the others. */
+function endpointOf(
+  { host, port, endpoints }: FixedHost,
+  { tunnel }: ConnectionSettings,
+): UpstreamEndpoint | undefined {
+  if (endpoints === undefined) return undefined
+  const proxy = tunnel?.identity ?? ''
+  let endpoint = endpoints.get(proxy)
+  if (endpoint === undefined) {
+    endpoint = new UpstreamEndpoint(plainAddress(host, port))
+    endpoints.set(proxy, endpoint)
+  }
+  return endpoint
 }
 
 /** Resolves a fixed host. Throws or rejects with `dns_failed` or `overloaded`. */
@@ -39,7 +57,8 @@ export function atFixedHost(
   request: RequestTraits,
   options: DestinationOptions,
 ): Destination | Promise<Destination> {
-  const { host, port, endpoint } = backend
+  const { host, port } = backend
+  const endpoint = endpointOf(backend, access.policies.connection)
   // Read this before the lookup, because the request may end during the lookup.
   const version = upstreamVersion(access.policies.connection, request)
   if (endpoint !== undefined) {
@@ -63,9 +82,10 @@ export function checkedFixedHost(
   access: BackendAccess,
   label: string,
 ): CheckedBackend {
-  const { host, port, endpoint } = backend
+  const { host, port } = backend
   const { connection } = access.policies
   const version = upstreamVersion(connection, plainCall)
+  const endpoint = endpointOf(backend, connection)
   const only = endpoint && { preferred: [endpoint], all: [endpoint] }
   const find = () => only ?? endpointsOfName(context, connection, host, port)
   return { label, settings: connection, profiles: access.profiles, host, port, version, find }

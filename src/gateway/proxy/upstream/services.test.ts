@@ -73,6 +73,15 @@ describe('ServiceTable', () => {
     expect(table.endpoints('ns/web', 80).all[0]?.outstanding).toBe(3)
   })
 
+  it('has separate endpoints for each proxy, and keeps their request count across changes', () => {
+    const table = tableOf(service, slice('a', { '10.0.0.1': true }))
+    const by = (proxy?: string) => table.endpoints('ns/web', 80, 'TCP', proxy).all[0]!
+    expect(new Set([by(), by('one'), by('two'), by('one')]).size).toBe(3)
+    by('one').outstanding = 2
+    table.setSlice(slice('b', { '10.0.0.2': true }))
+    expect([by(), by('one'), by('two')].map(({ outstanding }) => outstanding)).toEqual([0, 2, 0])
+  })
+
   it('has no endpoints without the Service object, and removes those of a deleted one', () => {
     const table = tableOf(slice('a', { '10.0.0.1': true }))
     expect(table.find('ns/web')).toBe(undefined)

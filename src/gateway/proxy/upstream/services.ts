@@ -11,6 +11,12 @@ import { usableEndpoints } from '../../../ground/model/usable-endpoints.ts'
 import type { EndpointSet } from './endpoint.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
+interface EndpointsKey {
+  readonly port: number
+  readonly transport: 'TCP' | 'UDP'
+  readonly proxy: string | undefined
+}
+
 /** `namespace/name` of a Service. */
 type ServiceName = string
 
@@ -21,7 +27,7 @@ interface ServiceEntry {
   readonly byPort: Map<string | number, EndpointSet>
   /** HTTP versions by port number; cleared by a change. */
   readonly versions: Map<number, HttpVersion | undefined>
-  /** Endpoints by address. Kept when the slices change, so that request counts survive. */
+  /** Endpoints by address and proxy. Kept when the slices change, so that request counts survive. */
   known: Map<string, UpstreamEndpoint>
 }
 
@@ -85,15 +91,23 @@ export class ServiceTable {
 
   /**
    * Returns the ready endpoints of a port or, if there are none, the terminating ones that still serve, as
-   * kube-proxy does (KEP-1669). Empty if there is no such port.
+   * kube-proxy does (KEP-1669). Empty if there is no such port. Each proxy has separate endpoints, because health by
+   * way of one proxy says nothing about the others.
+   *
+   * @param proxy identity of the proxy through which connections are made
    */
-  endpoints(name: ServiceName, port: number, transport: 'TCP' | 'UDP' = 'TCP'): EndpointSet {
+  endpoints(
+    name: ServiceName,
+    port: number,
+    transport: 'TCP' | 'UDP' = 'TCP',
+    proxy?: string,
+  ): EndpointSet {
     const entry = this.#entries.get(name)
     if (entry?.service === undefined) return noEndpoints
-    const key = transport === 'TCP' ? port : `udp:${port}`
+    const key = transport === 'TCP' && proxy === undefined ? port : `${transport}:${port} ${proxy}`
     let endpoints = entry.byPort.get(key)
     if (endpoints === undefined) {
-      const found = collectEndpoints(entry, entry.service, port, transport)
+      const found = collectEndpoints(entry, entry.service, { port, transport, proxy })
       endpoints = nearEndpoints(found, this.#locality)
       entry.byPort.set(key, endpoints)
     }
@@ -131,8 +145,7 @@ export class ServiceTable {
 function collectEndpoints(
   entry: ServiceEntry,
   service: ServiceResource,
-  portNumber: number,
-  transport: 'TCP' | 'UDP',
+  { port: portNumber, transport, proxy }: EndpointsKey,
 ): readonly HintedEndpoint[] {
   const port = findPort(service.ports, portNumber, transport)
   if (port === undefined) return []
@@ -144,20 +157,27 @@ function collectEndpoints(
   for (const one of usableEndpoints(candidates, service.publishNotReady)) {
     const text = addressText(one.address, one.port)
     if (found.has(text)) continue
+    const key = knownKey(text, proxy)
     const endpoint =
-      entry.known.get(text) ?? new UpstreamEndpoint(plainAddress(one.address, one.port))
+      entry.known.get(key) ?? new UpstreamEndpoint(plainAddress(one.address, one.port))
     found.set(text, { endpoint, forZones: one.forZones, forNodes: one.forNodes })
-    entry.known.set(text, endpoint)
+    entry.known.set(key, endpoint)
   }
   forgetIdle(entry, found)
   return [...found.values()]
 }
 
+const knownKey = (address: string, proxy: string | undefined): string =>
+  proxy === undefined ? address : `${address} ${proxy}`
+
 /** Drops endpoints that were removed and have no outstanding requests. */
 function forgetIdle(entry: ServiceEntry, current: ReadonlyMap<string, unknown>): void {
   if (entry.known.size <= current.size * 2 + 16) return
   entry.known = new Map(
-    [...entry.known].filter(([text, { outstanding }]) => outstanding > 0 || current.has(text)),
+    [...entry.known].filter(([key, { outstanding }]) => {
+      const [address = ''] = key.split(' ')
+      return outstanding > 0 || current.has(address)
+    }),
   )
 }
 

@@ -47,8 +47,9 @@ function resolveService(
   }
   const { port } = target
   const access = usableAccess(placement, named, () => portPart(service.ports, port, transport))
-  const endpoints = config.services.endpoints(name, port, transport)
   const { connection } = access.policies
+  const proxy = connection.tunnel?.identity
+  const endpoints = config.services.endpoints(name, port, transport, proxy)
   const endpoint = choose(context, endpoints, options, connection.health)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
@@ -74,6 +75,6 @@ function checkedService(
     host: serviceHost(service.name, service.namespace, resolver.clusterDomain),
     port,
     version: upstreamVersion(connection, plainCall, services.version(name, port)),
-    find: () => services.endpoints(name, port),
+    find: () => services.endpoints(name, port, 'TCP', connection.tunnel?.identity),
   }
 }
