@@ -28,7 +28,7 @@ const noLimits = { idleTimeoutMs: 0, maxDurationMs: 0 }
 const cancel = 8
 
 beforeEach(async () => {
-  rig = await startEngine({ limits: { allowsConnect: true } })
+  rig = await startEngine()
   upstream = await RawUpstream.start()
   rig.plane.upstream = upstream.address
   rig.plane.options = { ...rig.plane.options, tunnel: noLimits }
@@ -81,7 +81,7 @@ describe('a tunnel whose client must begin with TLS', () => {
 
   beforeEach(async () => {
     await rig.close()
-    rig = await startEngine({ clock, limits: { allowsConnect: true } })
+    rig = await startEngine({ clock })
     rig.plane.upstream = upstream.address
     const tunnel = { ...noLimits, serverName: 'a.example.com', helloTimeoutMs: timeoutMs }
     rig.plane.options = { ...rig.plane.options, tunnel }

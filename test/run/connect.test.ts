@@ -32,7 +32,10 @@ describe('CONNECT', () => {
     const session = await openHttp2(port.closed)
     expect((await askHttp2Tunnel(session, `b.example.com:${echo.port}`)).status).toBe(405)
     session.destroy()
-    for (const host of ['a', 'b']) await logLine(`CONNECT ${host}.example.com:${echo.port}`, '405')
+    for (const host of ['a', 'b']) {
+      const target = `http.host=${host}.example.com:${echo.port}`
+      await logLine('http.method=CONNECT', target, 'http.status=405', 'gateway=default/closed')
+    }
   })
 
   it('carries bytes both ways after a 200 without framing fields, including bytes that the client sent with the head', async () => {

@@ -49,7 +49,7 @@ const invalid: Readonly<Record<string, readonly [spec: Fields, message: string]>
   'has-response': [deny('has(response.code)'), 'response is never set'],
   tool: [deny('mcp.tool.name == "bad"'), 'use authorization or rateLimit of backend.mcp, or'],
   hostname: [deny('destination.hostname == "x"'), 'destination has no field hostname'],
-  'connect-headers': [deny('source.connectHeaders["x"] == "y"'), 'no field connectHeaders'],
+  workload: [deny('source.unverifiedWorkload == "y"'), 'no field unverifiedWorkload'],
   metadata: [deny('metadata.x == "y"'), 'metadata is never set'],
   'end-time': [deny('request.endTime > request.startTime'), 'request has no field endTime'],
   host: [deny('request.headers["Host"] == "x"'), 'request.headers has no Host; use request.host'],

@@ -113,10 +113,10 @@ export const variableTable: ReadonlyMap<string, VariableEntry> = new Map<string,
     {
       stage: 'connection',
       fields: fieldsOf(
-        some('connection', 'address port rawAddress rawPort'),
+        some('connection', 'address port rawAddress rawPort connectHeaders'),
         [['proxyProtocol', { stage: 'connection', fields: fieldsOf(proxyProtocol) }]],
         some('arrival', 'identity subjectAltNames issuer subject subjectCn spiffeId certificate'),
-        some('never', 'unverifiedWorkload connectHeaders'),
+        some('never', 'unverifiedWorkload'),
       ),
     },
   ],

@@ -27,12 +27,9 @@ import type { PortChange } from './limits/port-change.ts'
 import { CallResponses } from './message/call-response.ts'
 import { HeadReader } from './message/head-reader.ts'
 import { findNodeHandles } from './node-handles/node-handles.ts'
-import type { ConnectionCap } from './sockets/connection-cap.ts'
-import { endsOf, peerOf } from './sockets/connection-ends.ts'
+import { Admission, type AdmissionRules } from './sockets/admission.ts'
 import { FlushQueue } from './sockets/flush-queue.ts'
 import { PortSettings } from './sockets/port-settings.ts'
-import { ProxyHeaderReader } from './sockets/proxy-header-reader.ts'
-import { setKeepalive } from './sockets/tcp-keepalive.ts'
 import { DatagramPort } from './streams/datagram-port.ts'
 import { StreamConnection } from './streams/stream-connection.ts'
 import { type EngineClock, platformClock, Timer, TimerWheel } from './time/timer-wheel.ts'
@@ -41,7 +38,7 @@ import { TlsHandshake } from './tls/tls-handshake.ts'
 import { type ConnectOnce, connectOnce } from './upstream/connection-attempt.ts'
 import { Pools } from './upstream/pool.ts'
 import { UpstreamCall } from './upstream/upstream-call.ts'
-export interface EngineOptions {
+export interface EngineOptions extends AdmissionRules {
   /** The I/O instance of the core on this thread. */
   readonly core: IoCore
   /** The record that request heads are read into; the data plane matches routes against it. */
@@ -51,10 +48,6 @@ export interface EngineOptions {
   readonly streamHandler?: StreamHandler
   readonly limits?: Partial<EngineLimits>
   readonly streamLimits?: Partial<StreamLimits>
-  /** Whether connections from this address (IPv4-mapped ones as IPv4) must begin with a PROXY header. */
-  readonly expectsProxyHeader?: (address: string) => boolean
-  /** Limits the client connections of all TCP ports together. If omitted, there is no limit. */
-  readonly connectionCap?: ConnectionCap
   /** Maximum number of read buffers outside the core's memory; requests that need another one get 503. */
   readonly maxReadBuffers?: number
   /** IPv4 or IPv6 address that listeners bind; `::` accepts both. Clients over IPv4 keep IPv4 addresses. */
@@ -75,11 +68,18 @@ export interface EngineOptions {
 
 const flushPollMs = 20
 
+interface BoundPort {
+  readonly server: Server
+  /** Accepts a connection from a tunnel. Returns why it is refused; undefined if it is served. */
+  acceptInner(socket: Socket): GatewayError | undefined
+}
+
 /** An I/O engine on this thread: listening ports, connections to upstreams, and the gateway's own calls. */
 export class Engine {
   readonly #options: EngineOptions
   readonly #parts: EngineParts
-  readonly #servers = new Map<number, Server>()
+  readonly #admission: Admission
+  readonly #bound = new Map<number, BoundPort>()
   readonly #pools = new Pools(() => this.#parts)
   readonly #settings = new Map<number, PortSettings>()
   readonly #datagramPorts = new Map<number, DatagramPort>()
@@ -126,7 +126,9 @@ export class Engine {
       onUpstreamConnected: options.onUpstreamConnected ?? (() => {}),
       onTlsHandshake: options.onTlsHandshake ?? (() => {}),
       onActivityEnded: () => this.#onActivityEnded(),
+      acceptInner: (port, socket) => this.#acceptInner(port, socket),
     }
+    this.#admission = new Admission(this.#parts, options, () => this.#open)
   }
 
   /** Sets the handlers of the traffic. Until then, and if one is omitted, traffic is refused. */
@@ -218,22 +220,14 @@ export class Engine {
     let bound = port
     const options = { allowHalfOpen: true, noDelay: true, highWaterMark: socketHighWaterMark }
     const server = createServer(options, (socket: Socket) => {
-      if (this.#options.connectionCap?.admit(this.#open) === false) {
-        this.#drop(socket, 'connectionsRefused')
-        return
-      }
-      setKeepalive(socket, settings.keepalive)
-      const admit = (wasRead?: boolean) => {
-        if (settings.refusal?.(endsOf(socket)) === undefined) accept(socket, bound, server, wasRead)
-        else this.#drop(socket, 'connectionsUnauthorized')
-      }
-      const header = this.#proxyHeaderOf(socket, settings)
-      if (header === undefined) admit()
-      else {
-        const expected = { socket, settings: header }
-        new ProxyHeaderReader(this.#parts, settings.limits, expected, () => admit(true))
-      }
+      const onAdmitted = (wasRead: boolean) => accept(socket, bound, server, wasRead)
+      this.#admission.admit(socket, settings, onAdmitted)
     })
+    const acceptInner = (socket: Socket) => {
+      const refusal = this.#admission.refusalOfInner(socket, settings)
+      if (refusal === undefined) accept(socket, bound, server)
+      return refusal
+    }
     return new Promise((resolve, reject) => {
       server.once('error', (error: NodeJS.ErrnoException) => {
         const detail = `${hostAndPort(bindAddress, port)}: ${error.code}`
@@ -243,7 +237,7 @@ export class Engine {
       server.listen({ port, host: bindAddress, backlog: 4096, reusePort, ipv6Only }, () => {
         const address = server.address()
         if (address !== null && typeof address === 'object') bound = address.port
-        this.#servers.set(bound, server)
+        this.#bound.set(bound, { server, acceptInner })
         this.#settings.set(bound, settings)
         // An error while accepting, such as a lack of descriptors, must not end the process.
         server.on('error', () => {})
@@ -252,20 +246,10 @@ export class Engine {
     })
   }
 
-  #drop(socket: Socket, counter: 'connectionsRefused' | 'connectionsUnauthorized'): void {
-    this.#parts.counters[counter]++
-    socket.on('error', () => {})
-    socket.resetAndDestroy()
-  }
-
-  /** Returns which PROXY header a connection begins with; undefined if none is read. */
-  #proxyHeaderOf(socket: Socket, { proxyProtocol }: PortSettings) {
-    const { expectsProxyHeader } = this.#options
-    if (expectsProxyHeader === undefined && proxyProtocol === undefined) return undefined
-    const { address } = peerOf(socket)
-    if (expectsProxyHeader?.(address) === true)
-      return { versions: [1, 2] as const, isOptional: false }
-    return proxyProtocol?.isSender?.(address) === false ? undefined : proxyProtocol
+  #acceptInner(port: number, socket: Socket): GatewayError | undefined {
+    const bound = this.#bound.get(port)
+    if (bound === undefined) return new GatewayError('connect_failed', `port ${port} is not open`)
+    return bound.acceptInner(socket)
   }
 
   #tlsConnections(): number {
@@ -296,7 +280,7 @@ export class Engine {
             ? overTls(this.#parts, { limits, port }, secure)
             : new DownstreamConnection(this.#parts, { limits, port, socket, secure })
         // Closes the connection if its port was closed during the handshake.
-        if (this.#servers.get(port) !== server) connection.closeSoon()
+        if (this.#bound.get(port)?.server !== server) connection.closeSoon()
       },
       onPassthrough: (socket, choice, serverName, first) => {
         const stream = { ...accepted, socket, tls: choice, serverName, first, wasRead: true }
@@ -310,10 +294,10 @@ export class Engine {
    * forwarded unread stay open, because their peers cannot be asked to close them.
    */
   unlisten(port: number): Promise<void> {
-    const server = this.#servers.get(port)
-    this.#servers.delete(port)
+    const bound = this.#bound.get(port)
+    this.#bound.delete(port)
     this.#settings.delete(port)
-    server?.close()
+    bound?.server.close()
     for (const connection of [...this.#parts.connections]) {
       if (connection.port === port) connection.closeSoon()
     }
@@ -350,7 +334,7 @@ export class Engine {
       return
     }
     drain.stopsAccepting = true
-    for (const port of [...this.#servers.keys()]) void this.unlisten(port)
+    for (const port of [...this.#bound.keys()]) void this.unlisten(port)
     // Sessions of datagrams have no end to wait for.
     for (const port of [...this.#datagramPorts.keys()]) void this.unlistenDatagrams(port)
     for (const connection of [...this.#parts.connections]) connection.closeSoon()
@@ -385,8 +369,8 @@ export class Engine {
 
   /** Closes all ports and connections at once. */
   close(): void {
-    for (const server of this.#servers.values()) server.close()
-    this.#servers.clear()
+    for (const { server } of this.#bound.values()) server.close()
+    this.#bound.clear()
     for (const handshake of [...this.#parts.handshakes]) handshake.cut()
     for (const connection of [...this.#parts.connections]) connection.abort()
     for (const stream of [...this.#parts.streams]) stream.cut()

@@ -2,6 +2,7 @@
  * The phases of a request, in order. A phase responds with a verdict, throws a GatewayError, or returns
  * undefined to continue. The last phase forwards the request. Responses are changed in `response.ts`.
  */
+import type { UpstreamAddress } from '../../engines/http/sockets/upstream-address.ts'
 import { andThen } from '../../ground/base/and-then.ts'
 import { GatewayError } from '../../ground/errors/index.ts'
 import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
@@ -144,6 +145,7 @@ function selectRoute(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): PhaseResult | Promise<PhaseResult> {
+  if (context.tunnel?.inner !== undefined) return undefined
   placeRequest(context, runtime)
   if (!runtime.config.headers.routesByName) return undefined
   const { placement } = context
@@ -244,12 +246,13 @@ function resolveBackend(
   context: RequestContext,
   runtime: GatewayRuntime,
 ): EarlyResponse | Promise<EarlyResponse> {
-  const { backend, placement, exchange } = context
+  const { backend, placement, exchange, tunnel } = context
+  if (tunnel?.inner !== undefined) return setDestination(destinationOf(tunnel.inner), context)
   if (backend === undefined || placement === undefined) throw new GatewayError('no_backends')
   const kind = runtime.kinds.of(backend)
   exchange.backend = chosenBackend(backend, kind)
   // A kind that makes calls answers requests; a tunnel has none that it could read.
-  if (context.tunnel !== undefined && kind?.begin !== undefined) {
+  if (tunnel !== undefined && kind?.begin !== undefined) {
     throw new GatewayError('method_not_allowed', `CONNECT to a backend of type ${kind.type}`)
   }
   if (kind?.begin !== undefined) context.call ??= kind.begin(context, backend)
@@ -263,6 +266,15 @@ function resolveBackend(
 function setDestination(destination: Destination, context: RequestContext): undefined {
   context.destination = destination
 }
+
+/** Returns the destination of a tunnel that ends at a listener of this gateway. */
+const destinationOf = (address: UpstreamAddress): Destination => ({
+  address,
+  authority: '',
+  isHostname: false,
+  settings: {},
+  steps: [],
+})
 
 const unknownBackend = { type: 'unknown', protocol: 'http' } as const
 

@@ -57,6 +57,8 @@ export const sourceFields: Fields = {
   rawPort: ({ rawSource }) => BigInt(rawSource.port),
   proxyProtocol: ({ rawSource }) =>
     rawSource.proxyHeader && proxyHeaderRecord(rawSource.proxyHeader),
+  connectHeaders: ({ rawSource }) =>
+    rawSource.connectHeaders && Object.fromEntries(rawSource.connectHeaders),
   identity: ({ peerCertificate }) => workloadOf(peerCertificate?.spiffeId),
   subjectAltNames: ({ peerCertificate }) => peerCertificate?.subjectAltNames,
   issuer: ({ peerCertificate }) => peerCertificate?.issuer,

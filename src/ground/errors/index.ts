@@ -215,7 +215,7 @@ export const errorCatalogue = {
     'http_request_denied',
     'Authorization',
     'tunnel is not allowed',
-    'A CONNECT request names a port that `frontend.connect.ports` does not list.',
+    'A CONNECT request names a port that `frontend.connect.ports` does not list, or with `mode: Tunnel` a port without a listener of the Gateway, or it is itself in such a tunnel.',
   ),
   tunnel_limit: downstream(
     503,

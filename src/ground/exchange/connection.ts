@@ -152,9 +152,10 @@ export interface ClientSettings {
 
 /** Rules for requests for tunnels (CONNECT). Without them, such requests are refused. */
 export interface ConnectRules {
-  readonly mode: 'Deny' | 'Route'
-  /** Ports that a request may name. */
-  readonly ports: readonly number[]
+  /** `Route`: the tunnel goes to the backend of a route. `Tunnel`: it goes to a listener of the same Gateway. */
+  readonly mode: 'Deny' | 'Route' | 'Tunnel'
+  /** Ports that a request may name; if omitted, all. */
+  readonly ports?: readonly number[]
   /** Milliseconds without bytes after which a tunnel is cut; 0 means no limit. */
   readonly idleTimeoutMs: number
   /** Milliseconds after which an open tunnel is cut; 0 means no limit. */

@@ -6,6 +6,8 @@ export interface Peer {
   readonly port: number
   /** The PROXY header that this peer has sent; undefined if it sent none, or if it is not the peer of a socket. */
   readonly proxyHeader?: ProxyHeader | undefined
+  /** The headers of the CONNECT in whose tunnel this peer talks to a listener; undefined outside such tunnels. */
+  readonly connectHeaders?: ReadonlyMap<string, string> | undefined
 }
 
 /** The PROXY protocol header that a load balancer sends at the start of a connection. */

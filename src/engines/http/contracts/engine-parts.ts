@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { GatewayError } from '../../../ground/errors/index.ts'
 import type { ReadBuffers } from '../bytes/read-buffers.ts'
 import type { EngineLimits, ReceiveBudget, StreamLimits } from '../limits/engine-limits.ts'
@@ -59,4 +60,6 @@ export interface EngineParts extends TransportParts {
   toError(thrown: unknown): GatewayError
   /** Called when an exchange or a connection has ended, so that a drain may be complete. */
   onActivityEnded(): void
+  /** Accepts a connection from a tunnel on a port. Returns why it is refused; undefined if it is served. */
+  acceptInner(port: number, socket: Socket): GatewayError | undefined
 }

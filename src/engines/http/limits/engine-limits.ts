@@ -19,8 +19,6 @@ export interface EngineLimits {
   handshakeTimeoutMs: number
   /** Minimum speed of a request body while it is read and has no response yet; 0 disables the check. */
   minBodyBytesPerSecond: number
-  /** Whether requests for a tunnel (CONNECT) are passed to the data plane. Otherwise they get 405. */
-  allowsConnect: boolean
   /** How header fields with `_` in their names are treated. */
   underscoreHeaders: UnderscoreHeaders
   http2: Http2Limits
@@ -95,7 +93,6 @@ export const defaultLimits: EngineLimits = {
   connectionDurationMs: 0,
   handshakeTimeoutMs: 15_000,
   minBodyBytesPerSecond: 240,
-  allowsConnect: false,
   underscoreHeaders: 'keep',
   http2: defaultHttp2Limits,
 }

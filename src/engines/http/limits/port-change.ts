@@ -16,7 +16,7 @@ const headBytesLimit = 64 * 1024 - 1
 
 /** Converts the settings of client connections, which come from policies, to the change of a port. */
 export function portChangeOf(settings: ClientSettings): PortChange {
-  const { keepalive, tls, http, connect, proxyProtocol, refusal } = settings
+  const { keepalive, tls, http, proxyProtocol, refusal } = settings
   const limits: Partial<EngineLimits> = {
     ...(http?.maxHeaders !== undefined && headLimits(http.maxHeaders)),
     ...(http?.idleTimeoutMs !== undefined && { idleTimeoutMs: http.idleTimeoutMs }),
@@ -24,7 +24,6 @@ export function portChangeOf(settings: ClientSettings): PortChange {
       connectionDurationMs: http.connectionDurationMs,
     }),
     ...(http?.http2 !== undefined && { http2: { ...defaultHttp2Limits, ...http.http2 } }),
-    ...(connect?.mode === 'Route' && { allowsConnect: true }),
     ...(tls?.handshakeTimeoutMs !== undefined && { handshakeTimeoutMs: tls.handshakeTimeoutMs }),
   }
   return { limits, ...(keepalive && { keepalive }), proxyProtocol, refusal }

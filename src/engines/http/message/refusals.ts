@@ -36,12 +36,11 @@ export function refusedResponse(refusal: number): GatewayError {
  */
 export function unservedHead(
   reader: HeadReader,
-  { underscoreHeaders, allowsConnect }: Pick<EngineLimits, 'underscoreHeaders' | 'allowsConnect'>,
+  { underscoreHeaders }: Pick<EngineLimits, 'underscoreHeaders'>,
   maxHeaders = Number.POSITIVE_INFINITY,
 ): GatewayError | undefined {
   if (reader.fieldCount > maxHeaders) return new GatewayError('headers_too_large')
   if (reader.methodId === METHOD_CONNECT) {
-    if (!allowsConnect) return new GatewayError('method_not_allowed', `CONNECT ${reader.authority}`)
     // What follows the head belongs to the tunnel, so content would be read twice (RFC 9110 9.3.6).
     if (reader.contentLength > 0 || (reader.flags & FLAG_CHUNKED) !== 0) {
       return new GatewayError('bad_request', 'a CONNECT request with content')

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net'
 import { socketHighWaterMark } from '../bytes/write-limits.ts'
 import { takeWaiting } from '../node-handles/waiting-bytes.ts'
 import { inheritSource } from './connection-ends.ts'
+import { isInner } from './inner-socket.ts'
 import { type ByteMeter, Transport, type TransportOwner, type TransportParts } from './transport.ts'
 
 /** The socket of a client connection. */
@@ -28,9 +29,12 @@ export function acceptTransport(
 ): Transport {
   const waiting = wasRead ? takeWaiting(socket) : nothing
   const onRead = (length: number): boolean => transport.receivedShared(length)
-  const taken = waiting && parts.sharedReads.takeOver(socket, socketHighWaterMark, onRead)
-  const transport = new Transport(parts, taken ?? socket, owner, meter, raw)
-  if (taken === undefined) transport.readEvents()
+  const isSystemSocket = !isInner(raw ?? socket)
+  const taken =
+    isSystemSocket && waiting && parts.sharedReads.takeOver(socket, socketHighWaterMark, onRead)
+  const transport = new Transport(parts, taken || socket, owner, meter, raw)
+  transport.writesStream = !isSystemSocket
+  if (!taken) transport.readEvents()
   else if (wasRead) inheritSource(taken, socket)
   if (waiting !== undefined && waiting.length > 0) {
     process.nextTick(() => transport.received(waiting, 0, waiting.length))

@@ -24,19 +24,26 @@ export class SocketPeer implements Peer {
   }
 }
 
-/** The content of the PROXY header of a connection. */
-interface HeaderContent {
-  /** The client; undefined if the header names none. */
+/** What is known about the ends of a connection that its socket does not tell. */
+interface AnnouncedEnds {
+  /** The client; undefined if the PROXY header names none. */
   readonly source: Peer | undefined
-  readonly header: ProxyHeader
+  /** The PROXY header of the load balancer that forwards the connection. */
+  readonly header?: ProxyHeader
+  /** Set for connections inside the process, whose sockets have no addresses. */
+  readonly inner?: ConnectionEnds
 }
 
-/** By the sockets of the load balancers that forward connections. */
-const announced = new WeakMap<Socket, HeaderContent>()
+const announced = new WeakMap<Socket, AnnouncedEnds>()
 
 /** Sets the content of the PROXY header of a connection. */
 export function announceSource(socket: Socket, source: Peer | undefined, header: ProxyHeader) {
   announced.set(socket, { source, header })
+}
+
+/** Sets the ends of a connection inside the process. */
+export function announceEnds(socket: Socket, inner: ConnectionEnds): void {
+  announced.set(socket, { source: inner.source, inner })
 }
 
 /** Copies the client of the socket `below` to `socket`. */
@@ -52,8 +59,9 @@ function sourceOf(socket: Socket): Peer {
 
 /** The peer of the socket itself, which may be a load balancer. */
 export function peerOf(socket: Socket): Peer {
+  const { header, inner } = announced.get(socket) ?? {}
+  if (inner !== undefined) return inner.rawSource
   const { remoteAddress, remotePort } = socket
-  const header = announced.get(socket)?.header
   return new SocketPeer(canonicalAddress(remoteAddress ?? ''), remotePort ?? 0, header)
 }
 
@@ -72,7 +80,10 @@ export function endsOf(socket: Socket): ConnectionEnds {
   }
 }
 
-function localOf({ localAddress, localPort }: Socket): Peer {
+function localOf(socket: Socket): Peer {
+  const { inner } = announced.get(socket) ?? {}
+  if (inner !== undefined) return inner.local
+  const { localAddress, localPort } = socket
   return { address: canonicalAddress(localAddress ?? ''), port: localPort ?? 0 }
 }
 

@@ -1,8 +1,11 @@
 /** Connects to an address, or to one of the addresses of a name. */
 import type { Socket } from 'node:net'
+import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
 import { type ReadBuffer, type ReadInto, readBufferSize } from '../bytes/read-buffers.ts'
+import { announceEnds } from './connection-ends.ts'
 import { ConnectionRace, type RaceParts } from './connection-race.ts'
 import { openSocket, whenReady } from './dial.ts'
+import { innerConnection } from './inner-socket.ts'
 import { openThroughProxy } from './through-proxy.ts'
 import { type ByteMeter, Transport, type TransportOwner, type TransportParts } from './transport.ts'
 import type { AddressRace, UpstreamAddress, UpstreamProxy } from './upstream-address.ts'
@@ -26,6 +29,7 @@ interface Opening {
 /** The parts of the engine that are needed to connect. */
 interface OpeningParts extends TransportParts, RaceParts {
   readonly upstreamMeter: ByteMeter
+  acceptInner(port: number, socket: Socket): Error | undefined
 }
 
 /** Begins to connect. Destroying the transport before it is connected cancels the attempts. */
@@ -34,6 +38,10 @@ export function openTransport(parts: OpeningParts, opening: Opening): Transport 
   const rivals = race?.rivalsOf(asked) ?? []
   const transport = new Transport(parts, undefined, owner, parts.upstreamMeter)
   transport.readsAfterWriteError = true
+  if (asked.inner !== undefined) {
+    connectInside(parts, asked.port, asked.inner, transport, owner)
+    return transport
+  }
   if (asked.via !== undefined) {
     connectThroughProxy(asked.via, opening, transport)
     return transport
@@ -87,6 +95,28 @@ function connectThroughProxy(
       transport.closed = true
       owner.onClose(error)
     },
+  })
+}
+
+/** Connects to a listener of this process, which gets the connection as if its client had connected to the port. */
+function connectInside(
+  parts: OpeningParts,
+  port: number,
+  ends: ConnectionEnds,
+  transport: Transport,
+  owner: OpeningOwner,
+): void {
+  const [near, far] = innerConnection()
+  announceEnds(far, ends)
+  transport.writesStream = true
+  transport.adopt(near)
+  transport.readEvents()
+  // Later, because the owner does not have its transport yet.
+  process.nextTick(() => {
+    if (transport.closed) return
+    const refusal = parts.acceptInner(port, far)
+    if (refusal === undefined) owner.onReady()
+    else near.destroy(refusal)
   })
 }
 

@@ -1,5 +1,6 @@
 /** Addresses of upstreams, and options for connecting to them. */
 import type { KeepaliveSettings, ProxySettings } from '../../../ground/exchange/connection.ts'
+import type { ConnectionEnds } from '../../../ground/exchange/peer.ts'
 import type { ClientTls } from '../../tls-client/handshake.ts'
 
 /** A proxy through which connections to an address are made. */
@@ -20,6 +21,8 @@ export interface UpstreamAddress {
   readonly label?: string
   /** Set if connections are made through a proxy. `host` may then be a name that only the proxy resolves. */
   readonly via?: UpstreamProxy
+  /** Set if the connection ends at a port of this engine, inside the process. Its client has these ends. */
+  readonly inner?: ConnectionEnds
   /** Set if the connection uses TLS. */
   readonly tls?: UpstreamTls
   /** Keepalive probes. If omitted: after 180 s, every 180 s, 9 times. */

@@ -12,8 +12,8 @@ import type { PolicyApply } from '../define.ts'
 
 /** The compiled form that proxies receive. 0 ms means no limit. */
 const shape = record({
-  mode: choice('Deny', 'Route'),
-  ports: list(port),
+  mode: choice('Deny', 'Route', 'Tunnel'),
+  ports: optional(list(port)),
   idleTimeoutMs: milliseconds,
   maxDurationMs: milliseconds,
   maxTunnels: optional(count),

@@ -9,13 +9,13 @@ const schema = object('FrontendConnect', {
       Deny: 'CONNECT requests get 405.',
       Route:
         'A CONNECT request passes the routes and policies of its listener like any other request, with the path `/`. Its backend gets the bytes of the tunnel.',
-      Tunnel: 'Not supported: CONNECT requests get 405, and the status reports it.',
+      Tunnel:
+        'The tunnel is a new connection to a listener of the same Gateway, on the port that the request names. Its host is ignored.',
     }),
     'Whether CONNECT requests are accepted.',
   ),
   ports: optional(list(integer({ min: 1, max: 65_535 }), { min: 1, max: 64 }), {
-    doc: 'The ports that a CONNECT request may name. Others get 403. Beyond the interface of agentgateway, like all further fields.',
-    default: [443],
+    doc: 'The ports that a CONNECT request may name. Others get 403. If not set: 443 for `Route`, and the ports of the Gateway for `Tunnel`. Beyond the interface of agentgateway, like all further fields.',
   }),
   serverName: optional(
     choice('FrontendConnectServerName', {
@@ -43,14 +43,10 @@ export const frontendConnect = definePolicy({
   schema,
   doc: 'Tunnels through the gateway (HTTP CONNECT). If not set, CONNECT requests get 405.',
   security: false,
-  compile({ mode, ports = [443], serverName, idleTimeout, maxDuration, maxTunnels }) {
-    if (mode === 'Tunnel') {
-      const message = 'Tunnel is not supported, so CONNECT requests get 405; use Route'
-      return { problems: [{ path: 'mode', message }] }
-    }
+  compile({ mode, ports, serverName, idleTimeout, maxDuration, maxTunnels }) {
     const config = {
       mode,
-      ports,
+      ports: ports ?? (mode === 'Tunnel' ? undefined : [443]),
       idleTimeoutMs: parseDurationMs(idleTimeout ?? '1h') ?? 0,
       maxDurationMs: parseDurationMs(maxDuration) ?? 0,
       maxTunnels,

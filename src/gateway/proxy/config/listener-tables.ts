@@ -37,6 +37,14 @@ export class ListenerTables {
     return this.#byUse[streamUses[protocol]].get(port)
   }
 
+  /** Returns whether a Gateway has a listener for connections on a port. */
+  serves(gateway: string, port: number): boolean {
+    const { HTTP, TLS, TCP } = this.#byUse
+    return [HTTP, TLS, TCP].some((tables) =>
+      [...(tables.get(port)?.listeners() ?? [])].some(({ place }) => place.gateway === gateway),
+    )
+  }
+
   /** Returns the settings of connections of a port before the listener is known. */
   clientSettings(port: number, use: PortUse): ClientSettings {
     return portSettings(this.#byUse[use].get(port)?.listeners() ?? [])

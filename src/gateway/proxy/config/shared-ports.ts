@@ -66,8 +66,8 @@ function settingsOf(listeners: readonly ListenerPlacement[]): PortSetting[] {
 }
 
 /**
- * Returns the settings of a port. CONNECT is allowed if any listener allows it, and address rules refuse a connection
- * only if those of all Gateways refuse it, because the rules of the listener are applied again to each request.
+ * Returns the settings of a port. Address rules refuse a connection only if those of all Gateways refuse it, because
+ * the rules of the listener are applied again to each request.
  */
 export function portSettings(all: Iterable<ListenerPlacement>): ClientSettings {
   const listeners = perGateway(all)
@@ -77,11 +77,9 @@ export function portSettings(all: Iterable<ListenerPlacement>): ClientSettings {
     {},
     ...settings.toReversed().map(({ client }) => client),
   ) as ClientSettings
-  const connect = settings.find(({ client }) => client.connect?.mode === 'Route')?.client.connect
   const refusals = listeners.flatMap((listener) => listener.frontend().client.refusal ?? [])
   return {
     ...common,
-    ...(connect && { connect }),
     ...(refusals.length > 0 &&
       refusals.length === listeners.length && {
         refusal: (ends: ConnectionEnds) => refusalOfAll(refusals, ends),

@@ -96,7 +96,7 @@ export class ConfigStore {
   readonly #stores = new Map<ResourceType, ResourceStore>()
   readonly #secrets = new ReceivedSecrets()
   readonly #certificates: Certificates
-  readonly #tables = new ListenerTables()
+  readonly listeners = new ListenerTables()
   readonly #resources = new Map<ResourceKey, Resource>()
   readonly #routesByListener = new Map<ResourceKey, Set<ResourceKey>>()
   /** Versions by key. A resource that is received again with the same version changes nothing. */
@@ -166,12 +166,12 @@ export class ConfigStore {
 
   /** Returns the listeners and routes of a port, for plaintext or TLS; undefined if there are none. */
   port(number: number, scheme: 'http' | 'https'): PortTable | undefined {
-    return this.#tables.forRequests(number, scheme)
+    return this.listeners.forRequests(number, scheme)
   }
 
   /** Finds the listener of a TLS handshake; undefined if the handshake must fail. */
   chooseTls(port: number, serverName: string | undefined): TlsChoice | 'close' | undefined {
-    const table = this.#tables.forStreams(port, 'tls')
+    const table = this.listeners.forStreams(port, 'tls')
     const listener = table?.byServerName(serverName)
     const choice = listener?.tls
     if (listener && choice?.carries === 'http') return choice
@@ -181,7 +181,7 @@ export class ConfigStore {
 
   /** Settings of the client connections of a port. */
   clientSettings(port: number, use: PortUse): ClientSettings {
-    return this.#tables.clientSettings(port, use)
+    return this.listeners.clientSettings(port, use)
   }
 
   /** Finds the listener of a connection or UDP session that is forwarded without being read. */
@@ -190,7 +190,7 @@ export class ConfigStore {
     protocol: StreamProtocol,
     serverName: string | undefined,
   ): ListenerPlacement | undefined {
-    return this.#tables.forStreams(port, protocol)?.byServerName(serverName)
+    return this.listeners.forStreams(port, protocol)?.byServerName(serverName)
   }
 
   /**
@@ -203,8 +203,8 @@ export class ConfigStore {
     for (const key of delta.removed) this.#remove(key)
     const ordered = delta.upserted.toSorted((a, b) => orderOf(a) - orderOf(b))
     for (const one of ordered) this.#upsert(one)
-    if (mayChangePorts(delta)) this.portConflicts = this.#tables.portConflicts()
-    return { rejected: [...this.#rejected.values()], ports: this.#tables.ports() }
+    if (mayChangePorts(delta)) this.portConflicts = this.listeners.portConflicts()
+    return { rejected: [...this.#rejected.values()], ports: this.listeners.ports() }
   }
 
   /** Skips versions that are in force: after a reconnect, the full state mostly repeats them. */
@@ -256,7 +256,7 @@ export class ConfigStore {
       }
       this.#dropListener(old)
     }
-    const tables = this.#tables.of(listener)
+    const tables = this.listeners.of(listener)
     let table = tables.get(listener.port)
     if (table === undefined) {
       table = new PortTable(this.#core.createRouteTable({ keepsSpecs: false }), this.policies)
@@ -269,7 +269,7 @@ export class ConfigStore {
 
   /** Replaces the certificates of a listener. Its routes and open connections stay. */
   #renewListener(old: ListenerResource, listener: ListenerResource): void {
-    const table = this.#tables.of(listener).get(listener.port)
+    const table = this.listeners.of(listener).get(listener.port)
     const serving = table?.renew(old, listener)
     if (serving !== undefined) this.#secureWith(serving)
     else this.#displace(listener)
@@ -284,7 +284,7 @@ export class ConfigStore {
   }
 
   #dropListener(listener: ListenerResource): void {
-    const tables = this.#tables.of(listener)
+    const tables = this.listeners.of(listener)
     const table = tables.get(listener.port)
     if (table === undefined) return
     table.unclaim(listener)
@@ -379,7 +379,7 @@ export class ConfigStore {
     for (const { listener: key } of route.rule.resource.attachments) {
       const listener = this.#resources.get(key)
       if (listener?.type !== 'listener' || isOn(route, key)) continue
-      const table = this.#tables.of(listener).get(listener.port)
+      const table = this.listeners.of(listener).get(listener.port)
       const serving = table?.servingOf(listener)
       if (table === undefined || serving === undefined) continue
       enter(route, { listener: key, table, ids: table.add(serving, route.rule, refused) })

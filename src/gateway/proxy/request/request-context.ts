@@ -30,6 +30,8 @@ interface OriginalRequest {
 interface RequestedTunnel extends TunnelOptions {
   /** Port of the listener, which counts the tunnel. */
   readonly listenerPort: number
+  /** Set for `mode: Tunnel`: the tunnel ends at a listener of this gateway. */
+  readonly inner?: UpstreamAddress
 }
 
 interface FailedAttempt {

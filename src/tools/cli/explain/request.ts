@@ -111,7 +111,14 @@ function fieldsText(fields: readonly TracedField[], indent: string): string[] {
   ])
 }
 
-function ruleText(rule: RouteTrace['rule']): string[] {
+function tunnelText({ port, isServed }: NonNullable<RouteTrace['tunnel']>): string {
+  return isServed
+    ? `  the tunnel is a connection to port ${port} of this Gateway`
+    : `  answers 403: no listener of this Gateway has port ${port}`
+}
+
+function ruleText({ rule, tunnel }: RouteTrace): string[] {
+  if (tunnel !== undefined) return [tunnelText(tunnel)]
   if (rule === undefined) return ['  no route matches: 404']
   const above = (rule.delegatedFrom ?? []).map(
     ({ route, ruleIndex, ruleName }) => `  delegated by ${placeText(route, ruleIndex, ruleName)}`,
@@ -124,11 +131,12 @@ function ruleText(rule: RouteTrace['rule']): string[] {
 const placeText = (route: ObjectRef, index: number, name: string | undefined): string =>
   `rule ${index}${name === undefined ? '' : ` (${name})`} of ${objectText(route)}`
 
-function traceText({ port, listener, rule, fields, backends }: RouteTrace): string[] {
+function traceText(trace: RouteTrace): string[] {
+  const { port, listener, fields, backends } = trace
   const host = listener.hostname === '' ? 'every host' : listener.hostname
   return [
     `port ${port}: listener ${listener.name} of ${objectText(listener.owner)}, ${host}`,
-    ...ruleText(rule),
+    ...ruleText(trace),
     ...fieldsText(fields, '  '),
     ...backends.flatMap(({ backend, weight, fields: own }) => {
       const [, reason] = /^invalid: (.*)$/.exec(backend) ?? []
@@ -159,6 +167,8 @@ export async function explainRequest(
       ...ways.flatMap(traceText),
     ],
     json: { request, ways },
-    exitCode: ways.some(({ rule }) => rule !== undefined) ? exitCode.success : exitCode.negative,
+    exitCode: ways.some(({ rule, tunnel }) => rule !== undefined || tunnel?.isServed === true)
+      ? exitCode.success
+      : exitCode.negative,
   }
 }

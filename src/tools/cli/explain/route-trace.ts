@@ -12,8 +12,10 @@ import {
   listenerLevels,
   ruleLevels,
 } from '../../../gateway/policies/merge.ts'
+import type { ListenerPlacement } from '../../../gateway/proxy/config/placement.ts'
 import type { CompiledBackend } from '../../../gateway/proxy/config/rules.ts'
 import { ConfigStore } from '../../../gateway/proxy/config/store.ts'
+import { splitAuthority } from '../../../gateway/proxy/upstream/authority.ts'
 import { portPart } from '../../../gateway/proxy/upstream/services.ts'
 import { targetKinds, targetObject } from '../../../ground/model/destinations.ts'
 import type { ObjectRef } from '../../../ground/model/names.ts'
@@ -63,6 +65,12 @@ export interface RouteTrace {
     readonly unusable?: string
     readonly origin?: ObjectOrigin
   }
+  /** Set for a CONNECT with `mode: Tunnel`, which needs no rule: the listener at which the tunnel ends. */
+  readonly tunnel?: {
+    readonly port: number
+    /** Whether a listener of the Gateway has the port; otherwise the response is a 403. */
+    readonly isServed: boolean
+  }
   readonly fields: readonly TracedField[]
   readonly backends: readonly TracedBackend[]
 }
@@ -77,6 +85,8 @@ const noServices = { callouts: { http: refuse, grpc: refuse, stream: refuse }, b
 interface TraceContext extends PolicyContext {
   readonly store: ConfigStore
   readonly head: HeadRecord
+  /** The authority of the request if it is a CONNECT. */
+  readonly tunnelTo: string | undefined
 }
 
 function traceOn(
@@ -96,6 +106,8 @@ function traceOn(
     ...fieldsAt(context, 'traffic', 'PreRouting', listenerLevels(listener.levels)),
   ]
   const trace = { port, listener: { owner, name, hostname } }
+  const tunnel = tunnelOf(context, listener, fields)
+  if (tunnel !== undefined) return { ...trace, tunnel, fields, backends: [] }
   const placement = id < 0 ? undefined : table.entry(id)?.placement
   if (placement === undefined) return { ...trace, fields, backends: [] }
   const { resource, unusable, backends } = placement.rule
@@ -107,6 +119,20 @@ function traceOn(
     fields: [...fields, ...fieldsAt(context, 'traffic', 'PostRouting', levels)],
     backends: backends.map((backend) => traceBackend(context, backend, levels)),
   }
+}
+
+function tunnelOf(
+  { store, tunnelTo }: TraceContext,
+  { place }: ListenerPlacement,
+  fields: readonly TracedField[],
+): RouteTrace['tunnel'] {
+  const port = tunnelTo === undefined ? undefined : splitAuthority(tunnelTo)?.port
+  const modes = fields
+    .filter(({ section, field }) => section === 'frontend' && field === 'connect')
+    .flatMap(({ policies }) => policies.filter(({ state }) => state === 'in force'))
+    .map(({ config }) => (config as { mode?: unknown }).mode)
+  if (port === undefined || !modes.includes('Tunnel')) return undefined
+  return { port, isServed: store.listeners.serves(place.gateway, port) }
 }
 
 function traceBackend(
@@ -160,7 +186,8 @@ export function traceRoutes(
   store.apply({ sequence: 1, upserted: resources, removed: [] })
   const head = core.createHead({ maxFields: 4096, textBytes: 256 * 1024 })
   head.assign({ method, authority: host, path, query, headers })
-  const context = { store, head, policies: policiesByTarget(resources), originOf }
+  const tunnelTo = method === 'CONNECT' ? host : undefined
+  const context = { store, head, policies: policiesByTarget(resources), originOf, tunnelTo }
   return httpPorts(resources)
     .filter(([port]) => wanted === undefined || wanted === port)
     .flatMap(([port, scheme]) => traceOn(context, port, scheme) ?? [])

@@ -165,12 +165,6 @@ const clients: readonly FieldDifference[] = [
     reason: 'protections of a Gateway always apply; a more specific policy replaces other settings',
   },
   {
-    at: ending('connect\\.mode'),
-    status: 'refused',
-    reason: 'the gateway does not serve HTTP inside tunnels, so CONNECT requests get 405',
-    only: ['Tunnel'],
-  },
-  {
     at: ending('http1HeaderCase'),
     status: 'refused',
     reason: 'header names are written in lower case',
