@@ -49,6 +49,13 @@ export const REGEX_LOOKAROUND: i32 = -130 // look-around is not supported: it ca
 export const REGEX_BACKREFERENCE: i32 = -131 // back-references are not supported: no linear-time match exists
 export const REGEX_ATOMIC: i32 = -132 // atomic groups and possessive quantifiers are not supported
 
+// --- codes: lists of words; last_error_offset is the byte of the word that is to blame ---------------
+// Hosts of every language show these comments, too.
+export const WORDS_TOO_MANY: i32 = -140 // a list has more than 10,000 words
+export const WORDS_TOO_LARGE: i32 = -141 // a list of words is longer than 262,144 bytes
+export const WORDS_LONG_WORD: i32 = -142 // a word is longer than 256 bytes
+export const WORDS_BAD_UTF8: i32 = -143 // a word is not valid UTF-8
+
 // --- codes: tokens ------------------------------------------------------------------------------
 export const TOKENS_BAD_VOCABULARY: i32 = -201 // not a vocabulary file of this version
 

@@ -1,13 +1,14 @@
 // The regex functions of the ABI, exported by assembly/index.ts. Every span is checked here, once.
-import { ERROR_ARGUMENT } from '../abi'
+import { ERROR_ARGUMENT, WORDS_BAD_UTF8, WORDS_TOO_MANY } from '../abi'
 import { isReadable } from '../arena'
 import { fail, refuse, setOrigin } from '../refusal'
 import { errorOffset } from './codes'
 import { regexCompile, regexFind, regexFindAll, regexFree, regexHold, regexIsFullMatch, regexIsMatch, regexOf } from './index'
 import { heldBack, pushText } from './mask'
-import { addDetector, addPattern, freeSet, newSet, SET_HOLD, setOf } from './set'
+import { addDetector, addPattern, addWords, freeSet, newSet, SET_HOLD, setOf } from './set'
 import { work } from './step'
 import { freeStream, newStream, resetStream, S_COUNT, S_EDIT_COUNT, S_EDITS, S_OUT, streamOf } from './stream'
+import { refusedAt } from './words'
 
 /**
  * Compiles `length` bytes of pattern with REGEX_* flags. Returns a handle, or a code, with last_error_offset at
@@ -107,6 +108,20 @@ export function mask_add_builtin(set: i32, builtin: i32, text: usize, length: i3
   if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
   const code = addDetector(set, builtin, text, length)
   return code < 0 ? fail(code) : 0
+}
+
+/**
+ * Adds a list of words (UTF-8, one a line) and the bytes that replace them. Returns 0, or a code, with last_error_offset at
+ * the refused word. The list's bytes are not needed afterwards.
+ */
+export function mask_add_words(set: i32, words: usize, words_length: i32, text: usize, length: i32): i32 {
+  if (length < 0 || !isReadable(text, length)) return fail(ERROR_ARGUMENT)
+  if (words_length < 0 || !isReadable(words, words_length)) return fail(ERROR_ARGUMENT)
+  const code = addWords(set, words, words_length, text, length)
+  if (code == 0) return 0
+  if (code > WORDS_TOO_MANY || code < WORDS_BAD_UTF8) return fail(code)
+  setOrigin(words)
+  return refuse(code, refusedAt)
 }
 
 /** Returns the maximum number of bytes that a stream over the set holds back; -1 if there is no bound; or ERROR_ARGUMENT. */

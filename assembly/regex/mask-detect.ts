@@ -8,8 +8,9 @@ import { LETTERED, LETTERS, nationalAfterLetters, VAT } from './national'
 import { isNumberSeparator } from './number-format'
 import { candidatesAt, letteredDigits, nextCandidates } from './prefilter'
 import { LOOKBACK, openRun, runEnd, runStart, secretEnd } from './secret'
-import { MEMBER_DETECT, MEMBER_REGEX, memberOf, SET_MEMBERS } from './set'
+import { MEMBER_DETECT, MEMBER_REGEX, memberOf, SET_DETECTS, SET_HAS_WORDS, SET_MEMBERS } from './set'
 import { addFound, S_DETECT_AT, S_DETECT_HOLD, S_EMITTED, S_LENGTH, S_RESUME, S_SET, S_WINDOW } from './stream'
+import { WORDS_LOOKBACK } from './word-scan'
 
 /** The set's members by DETECT_*, -1 if it has none; and their results at one position. */
 const members = memory.data(4 * 32)
@@ -145,9 +146,10 @@ function detectFrom(stream: usize, from: i32, kinds: u32, isEnd: bool): i32 {
 
 const SECRET: u32 = 1 << DETECT_SECRET
 
-/** Returns the number of written bytes that the builtins `kinds` (bits) may read again, at least 1. */
-export function lookbackOf(kinds: u32): i32 {
-  return kinds & SECRET ? LOOKBACK : 1
+/** Returns the number of written bytes that the members of a set may read again, at least 1. */
+export function lookbackOf(set: usize): i32 {
+  if (load<u32>(set, SET_DETECTS) & SECRET) return LOOKBACK
+  return load<u32>(set, SET_HAS_WORDS) != 0 ? WORDS_LOOKBACK : 1
 }
 
 /** Finds secrets. Returns the start of undecided text. */

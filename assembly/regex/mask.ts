@@ -15,8 +15,9 @@ import { advanceDetectors, lookbackOf, resumeOf } from './mask-detect'
 import { runBackward } from './run'
 import { beginScan, scan, scanIdle, scanLast, scanMeta, scanPosition } from './scan'
 import { bytesRead } from './step'
-import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS, SET_TRIGGERS } from './set'
+import { MEMBER_DETECT, MEMBER_REGEX, MEMBER_TEXT, MEMBER_TEXT_LENGTH, memberOf, SET_DETECTS, SET_MEMBERS, SET_TRIGGERS, WORDS } from './set'
 import { addEdit, addFound, appendToWindow, failStream, FOUND_BYTES, foundAt, M_FROM, M_HOLD, M_IDLE, M_LAST, M_META, M_POSITION, M_START, M_THREADS, output, progressOf, S_COUNT, S_DETECT_AT, S_DETECT_HOLD, S_EDIT_COUNT, S_EMITTED, S_FAILURE, S_FOUND, S_FOUND_COUNT, S_LENGTH, S_MASKED, S_OUT_LENGTH, S_READ, S_SET, S_TAKEN, S_WINDOW, sortFound } from './stream'
+import { advanceWords } from './word-scan'
 
 /** Text is processed in chunks of this size, which keeps the window small if possible. */
 const PIECE: i32 = 1 << 16
@@ -202,7 +203,7 @@ function shift(place: usize, bytes: i32): void {
 
 /** Drops the written bytes from the window, except those that a search may read again. */
 function compact(stream: usize): void {
-  const bytes = load<i32>(stream, S_EMITTED) - lookbackOf(load<u32>(load<u32>(stream, S_SET), SET_DETECTS))
+  const bytes = load<i32>(stream, S_EMITTED) - lookbackOf(load<u32>(stream, S_SET))
   if (bytes <= 0) return
   const window = <usize>load<u32>(stream, S_WINDOW)
   memory.copy(window, window + bytes, load<i32>(stream, S_LENGTH) - bytes)
@@ -246,8 +247,10 @@ function takePiece(stream: usize, text: usize, length: i32, isEnd: bool): void {
   const kinds = load<u32>(set, SET_DETECTS)
   if (kinds != 0) advanceDetectors(stream, kinds, isEnd)
   for (let i = 0; i < load<i32>(set, SET_MEMBERS); i++) {
-    const regex = <usize>load<u32>(memberOf(set, i), MEMBER_REGEX)
-    if (regex != 0) advancePattern(stream, i, regex, isEnd)
+    const member = memberOf(set, i)
+    const record = <usize>load<u32>(member, MEMBER_REGEX)
+    if (load<i32>(member, MEMBER_DETECT) == WORDS) advanceWords(stream, i, record, isEnd)
+    else if (record != 0) advancePattern(stream, i, record, isEnd)
   }
   store<u64>(stream, read + bytesRead - startedAt, S_READ)
   if (load<i32>(stream, S_FAILURE) == 0) giveOut(stream, frontier(stream, isEnd))

@@ -1,7 +1,8 @@
 // Mask sets: patterns and builtins in order of preference, each with the text that replaces its matches.
 //
 //   +0  reference count (its handle, and streams)   +4  members   +8  DETECT_* bits   +12 bound of held bytes, or -1
-//   +16 members, 16 bytes each:  regex record or 0 | DETECT_* or -1 | replacement address | its length
+//   +16 groups of triggers   +20 1 if it has lists of words
+//   +24 members, 16 bytes each:  record of a regex or of words, or 0 | DETECT_*, NO_DETECT or WORDS | replacement address | its length
 import { blockAlloc, blockFree } from '../arena'
 import { ERROR_ARGUMENT, ERROR_MEMORY, REGEX_NO_SPANS } from '../abi'
 import { groupsOf, prepareTriggers } from './builtin-filter'
@@ -11,15 +12,19 @@ import { dropHandle, HANDLE_SET, newHandle, recordOf } from './handles'
 import { UNBOUNDED } from './hold'
 import { holdOf, regexFree, regexOf, releaseRegex, retainRegex } from './index'
 import { R_REVERSE } from './run'
+import { newWords, W_LONGEST } from './words'
 
 const SET_USERS: usize = 0
 export const SET_MEMBERS: usize = 4
 export const SET_DETECTS: usize = 8
 export const SET_HOLD: usize = 12
 export const SET_TRIGGERS: usize = 16
+export const SET_HAS_WORDS: usize = 20
 const SET_HEAD: usize = 24
 /** The DETECT_* of a pattern of the user. */
 const NO_DETECT: i32 = -1
+/** Stands for a DETECT_*: the member is a list of words. */
+export const WORDS: i32 = -2
 export const MEMBER_REGEX: usize = 0
 export const MEMBER_DETECT: usize = 4
 export const MEMBER_TEXT: usize = 8
@@ -113,6 +118,22 @@ export function addDetector(handle: i32, detect: i32, text: usize, length: i32):
   return 0
 }
 
+/** Adds a list of words, one a line. */
+export function addWords(handle: i32, list: usize, listLength: i32, text: usize, length: i32): i32 {
+  const set = setOf(handle)
+  if (set == 0) return ERROR_ARGUMENT
+  const words = newWords(list, listLength)
+  if (words < 0) return words
+  const code = addMember(set, words, WORDS, text, length)
+  if (code < 0) {
+    blockFree(words)
+    return code
+  }
+  store<u32>(set, 1, SET_HAS_WORDS)
+  raiseHold(set, load<i32>(words, W_LONGEST) + 4)
+  return 0
+}
+
 export function retainSet(set: usize): void {
   store<u32>(set, load<u32>(set, SET_USERS) + 1, SET_USERS)
 }
@@ -124,7 +145,9 @@ export function releaseSet(set: usize): void {
   if (users > 0) return
   for (let i = 0; i < load<i32>(set, SET_MEMBERS); i++) {
     const member = memberOf(set, i)
-    if (load<u32>(member, MEMBER_REGEX) != 0) releaseRegex(load<u32>(member, MEMBER_REGEX))
+    const record = load<u32>(member, MEMBER_REGEX)
+    if (load<i32>(member, MEMBER_DETECT) == WORDS) blockFree(record)
+    else if (record != 0) releaseRegex(record)
     blockFree(load<u32>(member, MEMBER_TEXT))
   }
   blockFree(set)

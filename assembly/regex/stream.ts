@@ -23,7 +23,7 @@ import { ERROR_ARGUMENT, ERROR_MEMORY } from '../abi'
 import { dropHandle, HANDLE_STREAM, newHandle, recordOf } from './handles'
 import { P_COUNT } from './program'
 import { R_FORWARD } from './run'
-import { MEMBER_REGEX, memberOf, releaseSet, retainSet, SET_MEMBERS, setOf } from './set'
+import { MEMBER_DETECT, MEMBER_REGEX, memberOf, releaseSet, retainSet, SET_MEMBERS, setOf, WORDS } from './set'
 
 export const S_SET: usize = 0
 export const S_WINDOW: usize = 4
@@ -74,8 +74,9 @@ export function progressOf(stream: usize, index: i32): usize {
 }
 
 function threadBytes(set: usize, index: i32): u32 {
-  const regex = <usize>load<u32>(memberOf(set, index), MEMBER_REGEX)
-  return regex == 0 ? 0 : load<u32>(load<u32>(regex, R_FORWARD), P_COUNT) * 4
+  const member = memberOf(set, index)
+  const regex = <usize>load<u32>(member, MEMBER_REGEX)
+  return regex == 0 || load<i32>(member, MEMBER_DETECT) == WORDS ? 0 : load<u32>(load<u32>(regex, R_FORWARD), P_COUNT) * 4
 }
 
 /** Makes a stream over a set, to which no more members can be added. Returns a handle, or a code. */

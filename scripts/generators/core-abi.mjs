@@ -60,9 +60,9 @@ function readExports(file) {
   return [...own, ...others]
 }
 
-/** Codes of patterns, with the message that every host shows for them. */
+/** Codes of patterns and of lists of words, with the message that every host shows for them. */
 const patternCodes = (constants) =>
-  constants.filter(({ name, value }) => value < 0 && name.startsWith('REGEX_'))
+  constants.filter(({ name, value }) => value < 0 && /^(REGEX|WORDS)_/.test(name))
 
 function patternMessages(constants) {
   const rows = patternCodes(constants).map(

@@ -36,6 +36,10 @@ pub const REGEX_UNKNOWN_CLASS: i32 = -120;
 pub const REGEX_LOOKAROUND: i32 = -130;
 pub const REGEX_BACKREFERENCE: i32 = -131;
 pub const REGEX_ATOMIC: i32 = -132;
+pub const WORDS_TOO_MANY: i32 = -140;
+pub const WORDS_TOO_LARGE: i32 = -141;
+pub const WORDS_LONG_WORD: i32 = -142;
+pub const WORDS_BAD_UTF8: i32 = -143;
 pub const TOKENS_BAD_VOCABULARY: i32 = -201;
 pub const REGEX_CASE_INSENSITIVE: i32 = 1;
 pub const REGEX_MULTI_LINE: i32 = 2;
@@ -288,6 +292,10 @@ pub fn code_name(code: i32) -> &'static str {
         REGEX_LOOKAROUND => "REGEX_LOOKAROUND",
         REGEX_BACKREFERENCE => "REGEX_BACKREFERENCE",
         REGEX_ATOMIC => "REGEX_ATOMIC",
+        WORDS_TOO_MANY => "WORDS_TOO_MANY",
+        WORDS_TOO_LARGE => "WORDS_TOO_LARGE",
+        WORDS_LONG_WORD => "WORDS_LONG_WORD",
+        WORDS_BAD_UTF8 => "WORDS_BAD_UTF8",
         TOKENS_BAD_VOCABULARY => "TOKENS_BAD_VOCABULARY",
         RATE_FULL => "RATE_FULL",
         RATE_BUSY => "RATE_BUSY",
@@ -360,6 +368,10 @@ pub fn pattern_message(name: &str) -> Option<&'static str> {
         "REGEX_LOOKAROUND" => "look-around is not supported: it cannot be matched in linear time",
         "REGEX_BACKREFERENCE" => "back-references are not supported: no linear-time match exists",
         "REGEX_ATOMIC" => "atomic groups and possessive quantifiers are not supported",
+        "WORDS_TOO_MANY" => "a list has more than 10,000 words",
+        "WORDS_TOO_LARGE" => "a list of words is longer than 262,144 bytes",
+        "WORDS_LONG_WORD" => "a word is longer than 256 bytes",
+        "WORDS_BAD_UTF8" => "a word is not valid UTF-8",
         _ => return None,
     })
 }

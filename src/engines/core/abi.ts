@@ -65,6 +65,14 @@ export const REGEX_LOOKAROUND = -130
 export const REGEX_BACKREFERENCE = -131
 /** atomic groups and possessive quantifiers are not supported */
 export const REGEX_ATOMIC = -132
+/** a list has more than 10,000 words */
+export const WORDS_TOO_MANY = -140
+/** a list of words is longer than 262,144 bytes */
+export const WORDS_TOO_LARGE = -141
+/** a word is longer than 256 bytes */
+export const WORDS_LONG_WORD = -142
+/** a word is not valid UTF-8 */
+export const WORDS_BAD_UTF8 = -143
 /** not a vocabulary file of this version */
 export const TOKENS_BAD_VOCABULARY = -201
 export const REGEX_CASE_INSENSITIVE = 1

@@ -113,6 +113,13 @@ export interface CoreExports extends RateExports {
   mask_free(set: number): void
   mask_add(set: number, regex: number, text: number, length: number): number
   mask_add_builtin(set: number, builtin: number, text: number, length: number): number
+  mask_add_words(
+    set: number,
+    words: number,
+    wordsLength: number,
+    text: number,
+    length: number,
+  ): number
   mask_hold(set: number): number
   stream_new(set: number): number
   stream_free(stream: number): void

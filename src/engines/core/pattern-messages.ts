@@ -22,4 +22,8 @@ export const patternMessages: ReadonlyMap<number, string> = new Map<number, stri
   [abi.REGEX_LOOKAROUND, 'look-around is not supported: it cannot be matched in linear time'],
   [abi.REGEX_BACKREFERENCE, 'back-references are not supported: no linear-time match exists'],
   [abi.REGEX_ATOMIC, 'atomic groups and possessive quantifiers are not supported'],
+  [abi.WORDS_TOO_MANY, 'a list has more than 10,000 words'],
+  [abi.WORDS_TOO_LARGE, 'a list of words is longer than 262,144 bytes'],
+  [abi.WORDS_LONG_WORD, 'a word is longer than 256 bytes'],
+  [abi.WORDS_BAD_UTF8, 'a word is not valid UTF-8'],
 ])

@@ -26,7 +26,8 @@ import {
 import { CoreError } from './errors.ts'
 import { flagsOf, type RegexOptions } from './regex.ts'
 import { currentHost, type RegexHost } from './regex-host.ts'
-import { type RegexProblem, regexProblem } from './regex-problem.ts'
+import { patternMessages } from './pattern-messages.ts'
+import { type RegexProblem, regexProblem, wordsProblem } from './regex-problem.ts'
 import { sizeOf } from './text-host.ts'
 
 const builtins = {
@@ -95,10 +96,12 @@ export const patternReplacement = '<masked>'
 export type MaskRule =
   | { readonly pattern: string; readonly options?: RegexOptions; readonly replacement: string }
   | { readonly builtin: Builtin; readonly replacement: string }
+  /** Words and names, which match as a whole in upper or lower case. At most 10,000 words and 256 KiB. */
+  | { readonly words: readonly string[]; readonly replacement: string }
 
 export type MaskOutcome =
   | { readonly ok: true; readonly mask: Mask }
-  /** `rule` is the index of the rule with the bad pattern. */
+  /** `rule` is the index of the rule with the bad pattern or list of words. */
   | ({ readonly ok: false; readonly rule: number } & RegexProblem)
 
 export interface Masked {
@@ -113,7 +116,12 @@ interface BadRule {
   readonly offset: number
 }
 
+/** The words as the core reads them: one a line. */
+const linesOf = (words: readonly string[]): string =>
+  words.map((word) => word.replaceAll('\n', ' ')).join('\n')
+
 function addRule(host: RegexHost, set: number, rule: MaskRule, index: number): BadRule | undefined {
+  if ('words' in rule) return addWords(host, set, rule, index)
   const { exports } = host.core
   const handle = 'pattern' in rule ? host.compile(rule.pattern, flagsOf(rule.options ?? {})) : 0
   if (handle < 0) return { rule: index, code: handle, offset: exports.last_error_offset() }
@@ -128,6 +136,26 @@ function addRule(host: RegexHost, set: number, rule: MaskRule, index: number): B
   if (handle > 0) exports.regex_free(handle)
   if (code < 0) throw new CoreError(code, 'adding a rule to a mask')
   return undefined
+}
+
+function addWords(
+  host: RegexHost,
+  set: number,
+  rule: Extract<MaskRule, { words: unknown }>,
+  index: number,
+): BadRule | undefined {
+  const { exports } = host.core
+  const list = Buffer.from(linesOf(rule.words))
+  const address = host.textSpace(list.length + sizeOf(rule.replacement))
+  const text = address + host.put(list, address)
+  const length = host.put(rule.replacement, text)
+  const code = host.core.run('mask_add_words', () =>
+    exports.mask_add_words(set, address, list.length, text, length),
+  )
+  host.trim()
+  if (code >= 0) return undefined
+  if (!patternMessages.has(code)) throw new CoreError(code, 'adding a list of words to a mask')
+  return { rule: index, code, offset: exports.last_error_offset() }
 }
 
 /** Compiles rules to a mask set of the host: its handle, or the rule that is wrong. */
@@ -187,9 +215,10 @@ export class Mask {
     return this.apply(text).count > 0
   }
 
-  /** Names a rule: its builtin, or its position among the rules. */
+  /** Names a rule: its builtin, `words`, or its position among the rules. */
   nameOf(rule: number): string {
     const found = this.#rules[rule]
+    if (found !== undefined && 'words' in found) return 'words'
     return found !== undefined && 'builtin' in found
       ? `builtin ${found.builtin}`
       : `pattern ${rule}`
@@ -366,6 +395,9 @@ export function compileMask(rules: readonly MaskRule[]): MaskOutcome {
   const set = createSet(host, rules)
   if (typeof set === 'number') return { ok: true, mask: new Mask(rules, host, set) }
   const rule = rules[set.rule]
+  if (rule !== undefined && 'words' in rule) {
+    return { ok: false, rule: set.rule, ...wordsProblem(linesOf(rule.words), set.code, set.offset) }
+  }
   const source = rule !== undefined && 'pattern' in rule ? rule.pattern : ''
   return { ok: false, rule: set.rule, ...regexProblem(source, set.code, set.offset) }
 }

@@ -1,3 +1,4 @@
+import { WORDS_BAD_UTF8, WORDS_LONG_WORD } from './abi.ts'
 import { nameOfCode } from './errors.ts'
 import { patternMessages } from './pattern-messages.ts'
 
@@ -9,6 +10,15 @@ export interface RegexProblem {
   readonly message: string
   /** Index of the error in the source string. */
   readonly offset: number
+}
+
+/** Returns the problem for a negative code at a byte offset of a list of words, one a line. */
+export function wordsProblem(lines: string, code: number, byteOffset: number): RegexProblem {
+  const before = Buffer.from(lines).subarray(0, Math.max(0, byteOffset)).toString()
+  const message = patternMessages.get(code) ?? nameOfCode(code)
+  const word = before.split('\n').length
+  const isOneWord = code === WORDS_LONG_WORD || code === WORDS_BAD_UTF8
+  return { code, offset: before.length, message: isOneWord ? `${message} (word ${word})` : message }
 }
 
 /** Returns the problem for a negative code at a byte offset of the pattern. */

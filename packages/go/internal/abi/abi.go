@@ -37,6 +37,10 @@ const (
 	RegexLookaround          = -130
 	RegexBackreference       = -131
 	RegexAtomic              = -132
+	WordsTooMany             = -140
+	WordsTooLarge            = -141
+	WordsLongWord            = -142
+	WordsBadUtf8             = -143
 	TokensBadVocabulary      = -201
 	RegexCaseInsensitive     = 1
 	RegexMultiLine           = 2
@@ -316,6 +320,14 @@ func CodeName(code int32) string {
 		return "REGEX_BACKREFERENCE"
 	case RegexAtomic:
 		return "REGEX_ATOMIC"
+	case WordsTooMany:
+		return "WORDS_TOO_MANY"
+	case WordsTooLarge:
+		return "WORDS_TOO_LARGE"
+	case WordsLongWord:
+		return "WORDS_LONG_WORD"
+	case WordsBadUtf8:
+		return "WORDS_BAD_UTF8"
 	case TokensBadVocabulary:
 		return "TOKENS_BAD_VOCABULARY"
 	case RateFull:
@@ -445,6 +457,14 @@ func PatternMessage(code int32) string {
 		return "back-references are not supported: no linear-time match exists"
 	case RegexAtomic:
 		return "atomic groups and possessive quantifiers are not supported"
+	case WordsTooMany:
+		return "a list has more than 10,000 words"
+	case WordsTooLarge:
+		return "a list of words is longer than 262,144 bytes"
+	case WordsLongWord:
+		return "a word is longer than 256 bytes"
+	case WordsBadUtf8:
+		return "a word is not valid UTF-8"
 	}
 	return ""
 }
