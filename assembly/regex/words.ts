@@ -42,7 +42,8 @@ let longestBytes: i32 = 0
 @inline
 function slotOf(words: usize, edge: u32): usize {
   const last = load<u32>(words, W_SLOTS)
-  let slot = (edge * 0x9e3779b1) >> 7 & last
+  const product = edge * 0x9e3779b1
+  let slot = (product ^ (product >> 15)) & last
   while (true) {
     const at = words + W_EDGES + (<usize>slot << 3)
     const present = load<u32>(at)
