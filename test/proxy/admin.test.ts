@@ -3,6 +3,7 @@ import { InProcessChannel } from '../../src/control/xds/channel.ts'
 import { type Routes, type SmallServer, serve } from '../../src/engines/local-server/server.ts'
 import { configDump } from '../../src/gateway/proxy/admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../../src/gateway/proxy/admin/routes.ts'
+import { expose } from '../../src/gateway/proxy/telemetry/exposition.ts'
 import type { PolicyResource, VersionedResource } from '../../src/ground/model/resources.ts'
 import { send } from '../support/http-client.ts'
 
@@ -51,12 +52,14 @@ describe('the readiness address', () => {
 
 describe('the stats address', () => {
   it('serves the text format on both paths', async () => {
-    const call = await open(statsRoutes(() => Promise.resolve('sluice_workers 1\n')))
+    const call = await open(
+      statsRoutes(async () => expose({ workers: [{ labels: [], values: [1] }] })),
+    )
     for (const path of ['/metrics', '/stats/prometheus']) {
       expect(await call('GET', path)).toEqual({
         status: 200,
         type: 'text/plain; version=0.0.4; charset=utf-8',
-        text: 'sluice_workers 1\n',
+        text: expect.stringMatching(/^sluice_workers 1$/m),
       })
     }
   })
@@ -126,7 +129,7 @@ describe('admin addresses', () => {
     const server = await serve(
       'test',
       ':0',
-      statsRoutes(() => Promise.resolve('')),
+      statsRoutes(async () => expose({})),
     )
     if (server !== undefined) servers.push(server)
     const port = server?.address.split(':').at(-1)

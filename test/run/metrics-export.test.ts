@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, describe, expect, it } from 'vitest'
 import { useFixture, useGateway, useUpstream } from '../support/fixture.ts'
 import { freePort, launcher } from '../support/gateway.ts'
-import { gateway, httpRoute, staticBackend, toBackend } from '../support/manifests.ts'
+import { gateway, httpRoute, policy, staticBackend, toBackend } from '../support/manifests.ts'
 import { MetricCollector, type Point } from '../support/otlp-metrics.ts'
 import { waitFor } from '../support/wait-for.ts'
 
@@ -15,6 +15,13 @@ const ofShop = ({ labels }: Point) => labels.route === 'default/shop'
 const countOf = (points: readonly Point[]) =>
   points.filter(ofShop).reduce((sum, { integer = 0 }) => sum + integer, 0)
 
+/** Traces requests with the field `sample`. */
+const tracing = policy('tracing', 'Gateway/edge', {
+  frontend: {
+    tracing: { backendRef: toBackend('main'), randomSampling: '"sample" in request.headers' },
+  },
+})
+
 async function useExport(env: Readonly<Record<string, string>>, isGrpc = false) {
   const port = await freePort()
   const collector = useFixture(() => MetricCollector.start())
@@ -23,6 +30,7 @@ async function useExport(env: Readonly<Record<string, string>>, isGrpc = false) 
       gateway(port),
       staticBackend('main', upstream.port),
       httpRoute('shop', { rules: [{ backendRefs: [toBackend('main')] }] }),
+      tracing,
     ],
     env: {
       OTEL_EXPORTER_OTLP_ENDPOINT: isGrpc ? collector.grpcUrl : collector.url,
@@ -34,7 +42,8 @@ async function useExport(env: Readonly<Record<string, string>>, isGrpc = false) 
     const url = /^metrics: (\S+)$/m.exec(gw.stderr)?.[1] ?? ''
     return (await fetch(url)).text()
   }
-  return { port, collector, gw, scrape, send: () => gw.send(port) }
+  const send = (headers = {}) => gw.send(port, { path: '/', headers })
+  return { port, collector, gw, scrape, send }
 }
 
 describe('cumulative metrics', async () => {
@@ -166,6 +175,50 @@ describe.each([
     expect((await send()).status).toBe(200)
     expect(await gw.stop()).toBe(0)
     expect(total()).toBe(3)
+    expect(collector.problems).toEqual([])
+  })
+})
+
+describe.each(['delta', 'cumulative'])('exponential histograms, %s', async (temporality) => {
+  const { collector, send } = await useExport({
+    OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION: 'base2_exponential_bucket_histogram',
+    OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: temporality,
+  })
+  afterAll(() => collector.close())
+  const received = () => collector.requests.flatMap((one) => one.get(durations)?.points ?? [])
+  const total = () => {
+    const points = temporality === 'delta' ? received() : collector.last(durations)
+    return points.filter(ofShop).reduce((sum, { count = 0 }) => sum + count, 0)
+  }
+
+  it('count every request, and have the exemplar of a sampled one once', async () => {
+    for (let at = 0; at < 5; at++) await send()
+    await waitFor('the requests', () => total() === 5)
+    await send({ traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` })
+    await send()
+    await waitFor('the requests', () => total() === 7)
+    for (const { count, positive, zeros = 0, scale, sum } of received().filter(ofShop)) {
+      expect((positive?.counts ?? []).reduce((all, one) => all + one, zeros)).toBe(count)
+      expect(scale).toBe(3)
+      // The sum is within the bounds of the buckets.
+      const bounds = (shift: number) =>
+        (positive?.counts ?? []).reduce(
+          (all, one, at) => all + one * 2 ** (((positive?.offset ?? 0) + at + shift) / 8),
+          0,
+        )
+      expect(sum).toBeGreaterThanOrEqual(bounds(0))
+      expect(sum).toBeLessThanOrEqual(bounds(1))
+    }
+    const before = collector.asked
+    await waitFor('more exports', () => collector.asked > before + 2)
+    expect(received().flatMap(({ exemplars = [] }) => exemplars)).toEqual([
+      {
+        time: expect.any(Number),
+        double: expect.any(Number),
+        traceId: 'a'.repeat(32),
+        spanId: expect.stringMatching(/^[0-9a-f]{16}$/),
+      },
+    ])
     expect(collector.problems).toEqual([])
   })
 })

@@ -11,7 +11,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 
-type Kind = 'text' | 'double' | 'fixed64' | 'int' | 'bool'
+type Kind = 'text' | 'hex' | 'double' | 'fixed64' | 'int' | 'sint' | 'bool'
 interface Field {
   readonly name: string
   readonly kind: Kind | Message
@@ -31,6 +31,25 @@ const numberPoint: Message = () => ({
   6: one('integer', 'fixed64'),
   7: list('attributes', keyValue),
 })
+const exemplar: Message = () => ({
+  2: one('time', 'fixed64'),
+  3: one('double', 'double'),
+  4: one('spanId', 'hex'),
+  5: one('traceId', 'hex'),
+})
+const exponentialBuckets: Message = () => ({ 1: one('offset', 'sint'), 2: list('counts', 'int') })
+const exponentialPoint: Message = () => ({
+  1: list('attributes', keyValue),
+  2: one('start', 'fixed64'),
+  3: one('time', 'fixed64'),
+  4: one('count', 'fixed64'),
+  5: one('sum', 'double'),
+  6: one('scale', 'sint'),
+  7: one('zeros', 'fixed64'),
+  8: one('positive', exponentialBuckets),
+  11: list('exemplars', exemplar),
+  14: one('zeroThreshold', 'double'),
+})
 const histogramPoint: Message = () => ({
   2: one('start', 'fixed64'),
   3: one('time', 'fixed64'),
@@ -38,6 +57,7 @@ const histogramPoint: Message = () => ({
   5: one('sum', 'double'),
   6: list('buckets', 'fixed64'),
   7: list('bounds', 'double'),
+  8: list('exemplars', exemplar),
   9: list('attributes', keyValue),
 })
 const points =
@@ -54,6 +74,7 @@ const metric: Message = () => ({
   5: one('gauge', points(numberPoint)),
   7: one('sum', points(numberPoint)),
   9: one('histogram', points(histogramPoint)),
+  10: one('exponential', points(exponentialPoint)),
 })
 const scope: Message = () => ({ 1: one('name', 'text'), 2: one('version', 'text') })
 const scopeMetrics: Message = () => ({ 1: one('scope', scope), 2: list('metrics', metric) })
@@ -86,7 +107,10 @@ function scalar(bytes: Buffer, kind: Kind, wire: number, from: number): Read {
   }
   const { value, at } = varint(bytes, from)
   if (wire === 0 && kind === 'int') return { value, at }
+  if (wire === 0 && kind === 'sint') return { value: value % 2 ? -(value + 1) / 2 : value / 2, at }
   if (wire === 0 && kind === 'bool') return { value: value === 1, at }
+  if (wire === 2 && kind === 'hex')
+    return { value: bytes.toString('hex', at, at + value), at: at + value }
   if (wire !== 2 || kind !== 'text') throw new Error(`wire type ${wire} for ${kind}`)
   return { value: bytes.toString('utf8', at, at + value), at: at + value }
 }
@@ -102,15 +126,21 @@ function read(bytes: Buffer, message: Message): Record<string, unknown> {
     if (field === undefined) throw new Error(`unknown field ${Math.floor(tag.value / 8)}`)
     const values: unknown[] = []
     const wire = tag.value % 8
-    if (typeof field.kind === 'function' || (wire === 2 && field.kind !== 'text')) {
+    if (
+      typeof field.kind === 'function' ||
+      (wire === 2 && field.kind !== 'text' && field.kind !== 'hex')
+    ) {
       const length = varint(bytes, tag.at)
       at = length.at + length.value
       if (wire !== 2 || at > bytes.length) throw new Error(`${field.name} is cut off`)
       const inner = bytes.subarray(length.at, at)
       if (typeof field.kind === 'function') values.push(read(inner, field.kind))
       else
-        for (let one = 0; one < inner.length; one += 8)
-          values.push(scalar(inner, field.kind, 1, one).value)
+        for (let one = 0; one < inner.length; ) {
+          const found = scalar(inner, field.kind, field.kind === 'int' ? 0 : 1, one)
+          values.push(found.value)
+          one = found.at
+        }
     } else {
       const found = scalar(bytes, field.kind, wire, tag.at)
       values.push(found.value)
@@ -135,6 +165,9 @@ const jsonNames: Readonly<Record<string, string>> = {
   double: 'asDouble',
   buckets: 'bucketCounts',
   bounds: 'explicitBounds',
+  exponential: 'exponentialHistogram',
+  zeros: 'zeroCount',
+  counts: 'bucketCounts',
   string: 'stringValue',
   bool: 'boolValue',
 }
@@ -170,11 +203,15 @@ export interface Point {
   readonly sum?: number
   readonly buckets?: readonly number[]
   readonly bounds?: readonly number[]
+  readonly scale?: number
+  readonly zeros?: number
+  readonly positive?: { readonly offset: number; readonly counts: readonly number[] }
+  readonly exemplars?: readonly { traceId: string; spanId: string; double: number }[]
   readonly labels: Readonly<Record<string, string>>
 }
 
 export interface ReceivedMetric {
-  readonly type: 'gauge' | 'sum' | 'histogram'
+  readonly type: 'gauge' | 'sum' | 'histogram' | 'exponential'
   readonly unit: string
   /** 1: delta, 2: cumulative. */
   readonly temporality: number | undefined
@@ -288,7 +325,8 @@ export class MetricCollector {
       for (const { name, unit = '', ...data } of scopes.flatMap(
         (one: { metrics: [] }) => one.metrics,
       )) {
-        const type = (['gauge', 'sum', 'histogram'] as const).find((kind) => kind in data)
+        const types = ['gauge', 'sum', 'histogram', 'exponential'] as const
+        const type = types.find((kind) => kind in data)
         if (type === undefined || found.has(name)) throw new Error(`${name} has no data, or twice`)
         const { points: all, temporality } = data[type]
         const labelled = all.map(({ attributes, ...point }: { attributes: Attribute[] }) => ({

@@ -38,6 +38,7 @@ const sources = {
   keycloak: { variable: 'SLUICE_KEYCLOAK' },
   nginx: { program: 'nginx' },
   haproxy: { program: 'haproxy' },
+  prometheus: { program: 'prometheus' },
   re2: { variable: 'SLUICE_RE2' },
   'mcp-conformance': { variable: 'SLUICE_MCP_CONFORMANCE' },
   'mcp-modern-conformance': { variable: 'SLUICE_MCP_MODERN_CONFORMANCE' },

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file called/otlp_metrics.proto.
  */
 export const file_called_otlp_metrics: GenFile = /*@__PURE__*/
-  fileDesc("ChljYWxsZWQvb3RscF9tZXRyaWNzLnByb3RvEhJzbHVpY2UuY2FsbGVkLm90bHAiXAobRXhwb3J0TWV0cmljc1NlcnZpY2VSZXF1ZXN0Ej0KEHJlc291cmNlX21ldHJpY3MYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2VNZXRyaWNzImgKHEV4cG9ydE1ldHJpY3NTZXJ2aWNlUmVzcG9uc2USSAoPcGFydGlhbF9zdWNjZXNzGAEgASgLMi8uc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9ydE1ldHJpY3NQYXJ0aWFsU3VjY2VzcyJSChtFeHBvcnRNZXRyaWNzUGFydGlhbFN1Y2Nlc3MSHAoUcmVqZWN0ZWRfZGF0YV9wb2ludHMYASABKAMSFQoNZXJyb3JfbWVzc2FnZRgCIAEoCSJ6Cg9SZXNvdXJjZU1ldHJpY3MSLgoIcmVzb3VyY2UYASABKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2USNwoNc2NvcGVfbWV0cmljcxgCIAMoCzIgLnNsdWljZS5jYWxsZWQub3RscC5TY29wZU1ldHJpY3MidAoMU2NvcGVNZXRyaWNzEjcKBXNjb3BlGAEgASgLMiguc2x1aWNlLmNhbGxlZC5vdGxwLkluc3RydW1lbnRhdGlvblNjb3BlEisKB21ldHJpY3MYAiADKAsyGi5zbHVpY2UuY2FsbGVkLm90bHAuTWV0cmljIskBCgZNZXRyaWMSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIMCgR1bml0GAMgASgJEioKBWdhdWdlGAUgASgLMhkuc2x1aWNlLmNhbGxlZC5vdGxwLkdhdWdlSAASJgoDc3VtGAcgASgLMhcuc2x1aWNlLmNhbGxlZC5vdGxwLlN1bUgAEjIKCWhpc3RvZ3JhbRgJIAEoCzIdLnNsdWljZS5jYWxsZWQub3RscC5IaXN0b2dyYW1IAEIGCgRkYXRhIkEKBUdhdWdlEjgKC2RhdGFfcG9pbnRzGAEgAygLMiMuc2x1aWNlLmNhbGxlZC5vdGxwLk51bWJlckRhdGFQb2ludCJ2CgNTdW0SOAoLZGF0YV9wb2ludHMYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuTnVtYmVyRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFEhQKDGlzX21vbm90b25pYxgDIAEoCCJpCglIaXN0b2dyYW0SOwoLZGF0YV9wb2ludHMYASADKAsyJi5zbHVpY2UuY2FsbGVkLm90bHAuSGlzdG9ncmFtRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFIqkBCg9OdW1iZXJEYXRhUG9pbnQSMAoKYXR0cmlidXRlcxgHIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhITCglhc19kb3VibGUYBCABKAFIABIQCgZhc19pbnQYBiABKBBIAEIHCgV2YWx1ZSLVAQoSSGlzdG9ncmFtRGF0YVBvaW50EjAKCmF0dHJpYnV0ZXMYCSADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESFQoNYnVja2V0X2NvdW50cxgGIAMoBhIXCg9leHBsaWNpdF9ib3VuZHMYByADKAFCBgoEX3N1bWIGcHJvdG8z", [file_called_otlp_trace]);
+  fileDesc("ChljYWxsZWQvb3RscF9tZXRyaWNzLnByb3RvEhJzbHVpY2UuY2FsbGVkLm90bHAiXAobRXhwb3J0TWV0cmljc1NlcnZpY2VSZXF1ZXN0Ej0KEHJlc291cmNlX21ldHJpY3MYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2VNZXRyaWNzImgKHEV4cG9ydE1ldHJpY3NTZXJ2aWNlUmVzcG9uc2USSAoPcGFydGlhbF9zdWNjZXNzGAEgASgLMi8uc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9ydE1ldHJpY3NQYXJ0aWFsU3VjY2VzcyJSChtFeHBvcnRNZXRyaWNzUGFydGlhbFN1Y2Nlc3MSHAoUcmVqZWN0ZWRfZGF0YV9wb2ludHMYASABKAMSFQoNZXJyb3JfbWVzc2FnZRgCIAEoCSJ6Cg9SZXNvdXJjZU1ldHJpY3MSLgoIcmVzb3VyY2UYASABKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2USNwoNc2NvcGVfbWV0cmljcxgCIAMoCzIgLnNsdWljZS5jYWxsZWQub3RscC5TY29wZU1ldHJpY3MidAoMU2NvcGVNZXRyaWNzEjcKBXNjb3BlGAEgASgLMiguc2x1aWNlLmNhbGxlZC5vdGxwLkluc3RydW1lbnRhdGlvblNjb3BlEisKB21ldHJpY3MYAiADKAsyGi5zbHVpY2UuY2FsbGVkLm90bHAuTWV0cmljIpQCCgZNZXRyaWMSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIMCgR1bml0GAMgASgJEioKBWdhdWdlGAUgASgLMhkuc2x1aWNlLmNhbGxlZC5vdGxwLkdhdWdlSAASJgoDc3VtGAcgASgLMhcuc2x1aWNlLmNhbGxlZC5vdGxwLlN1bUgAEjIKCWhpc3RvZ3JhbRgJIAEoCzIdLnNsdWljZS5jYWxsZWQub3RscC5IaXN0b2dyYW1IABJJChVleHBvbmVudGlhbF9oaXN0b2dyYW0YCiABKAsyKC5zbHVpY2UuY2FsbGVkLm90bHAuRXhwb25lbnRpYWxIaXN0b2dyYW1IAEIGCgRkYXRhIkEKBUdhdWdlEjgKC2RhdGFfcG9pbnRzGAEgAygLMiMuc2x1aWNlLmNhbGxlZC5vdGxwLk51bWJlckRhdGFQb2ludCJ2CgNTdW0SOAoLZGF0YV9wb2ludHMYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuTnVtYmVyRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFEhQKDGlzX21vbm90b25pYxgDIAEoCCJpCglIaXN0b2dyYW0SOwoLZGF0YV9wb2ludHMYASADKAsyJi5zbHVpY2UuY2FsbGVkLm90bHAuSGlzdG9ncmFtRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFIn8KFEV4cG9uZW50aWFsSGlzdG9ncmFtEkYKC2RhdGFfcG9pbnRzGAEgAygLMjEuc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFIqkBCg9OdW1iZXJEYXRhUG9pbnQSMAoKYXR0cmlidXRlcxgHIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhITCglhc19kb3VibGUYBCABKAFIABIQCgZhc19pbnQYBiABKBBIAEIHCgV2YWx1ZSKGAgoSSGlzdG9ncmFtRGF0YVBvaW50EjAKCmF0dHJpYnV0ZXMYCSADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESFQoNYnVja2V0X2NvdW50cxgGIAMoBhIXCg9leHBsaWNpdF9ib3VuZHMYByADKAESLwoJZXhlbXBsYXJzGAggAygLMhwuc2x1aWNlLmNhbGxlZC5vdGxwLkV4ZW1wbGFyQgYKBF9zdW0imwMKHUV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50EjAKCmF0dHJpYnV0ZXMYASADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESDQoFc2NhbGUYBiABKBESEgoKemVyb19jb3VudBgHIAEoBhJLCghwb3NpdGl2ZRgIIAEoCzI5LnNsdWljZS5jYWxsZWQub3RscC5FeHBvbmVudGlhbEhpc3RvZ3JhbURhdGFQb2ludC5CdWNrZXRzEi8KCWV4ZW1wbGFycxgLIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5FeGVtcGxhchIWCg56ZXJvX3RocmVzaG9sZBgOIAEoARowCgdCdWNrZXRzEg4KBm9mZnNldBgBIAEoERIVCg1idWNrZXRfY291bnRzGAIgAygEQgYKBF9zdW0iWAoIRXhlbXBsYXISFgoOdGltZV91bml4X25hbm8YAiABKAYSEQoJYXNfZG91YmxlGAMgASgBEg8KB3NwYW5faWQYBCABKAwSEAoIdHJhY2VfaWQYBSABKAxiBnByb3RvMw", [file_called_otlp_trace]);
 
 /**
  * @generated from message sluice.called.otlp.ExportMetricsServiceRequest
@@ -157,6 +157,12 @@ export type Metric = Message<"sluice.called.otlp.Metric"> & {
      */
     value: Histogram;
     case: "histogram";
+  } | {
+    /**
+     * @generated from field: sluice.called.otlp.ExponentialHistogram exponential_histogram = 10;
+     */
+    value: ExponentialHistogram;
+    case: "exponentialHistogram";
   } | { case: undefined; value?: undefined };
 };
 
@@ -238,6 +244,30 @@ export const HistogramSchema: GenMessage<Histogram> = /*@__PURE__*/
   messageDesc(file_called_otlp_metrics, 8);
 
 /**
+ * @generated from message sluice.called.otlp.ExponentialHistogram
+ */
+export type ExponentialHistogram = Message<"sluice.called.otlp.ExponentialHistogram"> & {
+  /**
+   * @generated from field: repeated sluice.called.otlp.ExponentialHistogramDataPoint data_points = 1;
+   */
+  dataPoints: ExponentialHistogramDataPoint[];
+
+  /**
+   * 1: delta, 2: cumulative.
+   *
+   * @generated from field: int32 aggregation_temporality = 2;
+   */
+  aggregationTemporality: number;
+};
+
+/**
+ * Describes the message sluice.called.otlp.ExponentialHistogram.
+ * Use `create(ExponentialHistogramSchema)` to create a new message.
+ */
+export const ExponentialHistogramSchema: GenMessage<ExponentialHistogram> = /*@__PURE__*/
+  messageDesc(file_called_otlp_metrics, 9);
+
+/**
  * @generated from message sluice.called.otlp.NumberDataPoint
  */
 export type NumberDataPoint = Message<"sluice.called.otlp.NumberDataPoint"> & {
@@ -279,7 +309,7 @@ export type NumberDataPoint = Message<"sluice.called.otlp.NumberDataPoint"> & {
  * Use `create(NumberDataPointSchema)` to create a new message.
  */
 export const NumberDataPointSchema: GenMessage<NumberDataPoint> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 9);
+  messageDesc(file_called_otlp_metrics, 10);
 
 /**
  * @generated from message sluice.called.otlp.HistogramDataPoint
@@ -319,6 +349,11 @@ export type HistogramDataPoint = Message<"sluice.called.otlp.HistogramDataPoint"
    * @generated from field: repeated double explicit_bounds = 7;
    */
   explicitBounds: number[];
+
+  /**
+   * @generated from field: repeated sluice.called.otlp.Exemplar exemplars = 8;
+   */
+  exemplars: Exemplar[];
 };
 
 /**
@@ -326,5 +361,121 @@ export type HistogramDataPoint = Message<"sluice.called.otlp.HistogramDataPoint"
  * Use `create(HistogramDataPointSchema)` to create a new message.
  */
 export const HistogramDataPointSchema: GenMessage<HistogramDataPoint> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 10);
+  messageDesc(file_called_otlp_metrics, 11);
+
+/**
+ * @generated from message sluice.called.otlp.ExponentialHistogramDataPoint
+ */
+export type ExponentialHistogramDataPoint = Message<"sluice.called.otlp.ExponentialHistogramDataPoint"> & {
+  /**
+   * @generated from field: repeated sluice.called.otlp.KeyValue attributes = 1;
+   */
+  attributes: KeyValue[];
+
+  /**
+   * @generated from field: fixed64 start_time_unix_nano = 2;
+   */
+  startTimeUnixNano: bigint;
+
+  /**
+   * @generated from field: fixed64 time_unix_nano = 3;
+   */
+  timeUnixNano: bigint;
+
+  /**
+   * @generated from field: fixed64 count = 4;
+   */
+  count: bigint;
+
+  /**
+   * @generated from field: optional double sum = 5;
+   */
+  sum?: number | undefined;
+
+  /**
+   * @generated from field: sint32 scale = 6;
+   */
+  scale: number;
+
+  /**
+   * @generated from field: fixed64 zero_count = 7;
+   */
+  zeroCount: bigint;
+
+  /**
+   * @generated from field: sluice.called.otlp.ExponentialHistogramDataPoint.Buckets positive = 8;
+   */
+  positive?: ExponentialHistogramDataPoint_Buckets | undefined;
+
+  /**
+   * @generated from field: repeated sluice.called.otlp.Exemplar exemplars = 11;
+   */
+  exemplars: Exemplar[];
+
+  /**
+   * @generated from field: double zero_threshold = 14;
+   */
+  zeroThreshold: number;
+};
+
+/**
+ * Describes the message sluice.called.otlp.ExponentialHistogramDataPoint.
+ * Use `create(ExponentialHistogramDataPointSchema)` to create a new message.
+ */
+export const ExponentialHistogramDataPointSchema: GenMessage<ExponentialHistogramDataPoint> = /*@__PURE__*/
+  messageDesc(file_called_otlp_metrics, 12);
+
+/**
+ * @generated from message sluice.called.otlp.ExponentialHistogramDataPoint.Buckets
+ */
+export type ExponentialHistogramDataPoint_Buckets = Message<"sluice.called.otlp.ExponentialHistogramDataPoint.Buckets"> & {
+  /**
+   * @generated from field: sint32 offset = 1;
+   */
+  offset: number;
+
+  /**
+   * @generated from field: repeated uint64 bucket_counts = 2;
+   */
+  bucketCounts: bigint[];
+};
+
+/**
+ * Describes the message sluice.called.otlp.ExponentialHistogramDataPoint.Buckets.
+ * Use `create(ExponentialHistogramDataPoint_BucketsSchema)` to create a new message.
+ */
+export const ExponentialHistogramDataPoint_BucketsSchema: GenMessage<ExponentialHistogramDataPoint_Buckets> = /*@__PURE__*/
+  messageDesc(file_called_otlp_metrics, 12, 0);
+
+/**
+ * @generated from message sluice.called.otlp.Exemplar
+ */
+export type Exemplar = Message<"sluice.called.otlp.Exemplar"> & {
+  /**
+   * @generated from field: fixed64 time_unix_nano = 2;
+   */
+  timeUnixNano: bigint;
+
+  /**
+   * @generated from field: double as_double = 3;
+   */
+  asDouble: number;
+
+  /**
+   * @generated from field: bytes span_id = 4;
+   */
+  spanId: Uint8Array;
+
+  /**
+   * @generated from field: bytes trace_id = 5;
+   */
+  traceId: Uint8Array;
+};
+
+/**
+ * Describes the message sluice.called.otlp.Exemplar.
+ * Use `create(ExemplarSchema)` to create a new message.
+ */
+export const ExemplarSchema: GenMessage<Exemplar> = /*@__PURE__*/
+  messageDesc(file_called_otlp_metrics, 13);
 

@@ -33,6 +33,7 @@ const record: { -readonly [Name in keyof AccessRecord]: AccessRecord[Name] } = {
   subject: undefined,
   traceId: undefined,
   spanId: undefined,
+  exportedTrace: undefined,
   record: undefined,
   accessLog: undefined,
   metrics: undefined,
@@ -73,6 +74,7 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.subject = typeof subject === 'string' ? subject : undefined
   record.traceId = context.trace?.traceId
   record.spanId = context.trace?.spanId
+  record.exportedTrace = exportedTrace(context)
   record.record = call?.record
   record.accessLog = context.observers.accessLog
   record.metrics = context.observers.metrics
@@ -82,6 +84,12 @@ export function accessRecordOf(context: RequestContext, kinds: BackendKinds): Ac
   record.host = host
   record.path = withoutCredentials(path, context, kinds)
   return record
+}
+
+/** The trace of a request whose spans are exported: its caller and the filter of the policy agree. */
+function exportedTrace({ trace, observers, exchange }: RequestContext) {
+  const isExported = trace?.isExported === true && observers.tracing?.accepts(exchange) === true
+  return isExported ? trace : undefined
 }
 
 /** The step that was running, or one that responded later as a part of the backend. */

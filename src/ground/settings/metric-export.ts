@@ -35,6 +35,11 @@ export const metricExportSettings = {
     default: 'cumulative',
     doc: 'Whether counters and histograms count from the start of the process (`cumulative`), or since the last export (`delta`, and `lowmemory`, which is the same here).',
   }),
+  otlpHistograms: row(oneOf('explicit_bucket_histogram', 'base2_exponential_bucket_histogram'), {
+    env: 'OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION',
+    default: 'explicit_bucket_histogram',
+    doc: 'Whether histograms have the bounds of [metrics](metrics.md), or exponential buckets.',
+  }),
   otlpIntervalMs: row(exportInterval, {
     env: 'OTEL_METRIC_EXPORT_INTERVAL',
     default: 60_000,

@@ -2,9 +2,9 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { type Respond, type Routes, sendText } from '../../../engines/local-server/server.ts'
-import { prometheusContentType } from '../../../ground/base/prometheus.ts'
 import type { SeriesAnswer, SeriesQuestion } from '../../../past/series/answer.ts'
 import { readQuestion } from '../../../past/series/question.ts'
+import type { Exposition } from '../telemetry/exposition.ts'
 
 /** The level of the operational log. */
 export interface LevelControl {
@@ -31,10 +31,11 @@ export function readinessRoutes({ pending, unserved }: ReadinessParts): Routes {
   return { '/healthz/ready': { GET: ready } }
 }
 
-/** Routes for metrics. `scrape` returns the text of all metrics. */
-export function statsRoutes(scrape: () => Promise<string>): Routes {
-  const metrics: Respond = async (_request, response) => {
-    sendText(response, 200, await scrape(), prometheusContentType)
+/** Routes for metrics. `scrape` returns all metrics in the format that `accept` asks for. */
+export function statsRoutes(scrape: (accept?: string) => Promise<Exposition>): Routes {
+  const metrics: Respond = async ({ headers }, response) => {
+    const { contentType, body } = await scrape(headers.accept)
+    response.writeHead(200, { 'content-type': contentType, vary: 'accept' }).end(body)
   }
   return { '/metrics': { GET: metrics }, '/stats/prometheus': { GET: metrics } }
 }

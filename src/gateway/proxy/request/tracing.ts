@@ -89,7 +89,7 @@ export function startCallSpan(
   }
 }
 
-/** Returns all spans of a finished request; empty if the caller does not sample the trace. */
+/** Returns all spans of a finished request; empty if they are not exported. */
 export function finishTrace(
   context: RequestContext,
   access: AccessRecord,
@@ -97,7 +97,7 @@ export function finishTrace(
   const { trace, exchange } = context
   if (trace === undefined) return []
   endAttemptSpan(context, undefined, access.error)
-  if (!trace.isExported || context.observers.tracing?.accepts(exchange) === false) return []
+  if (access.exportedTrace === undefined) return []
   const changes = context.observers.tracing?.changes
   const attributes = requestAttributes(access, exchange, changes, notOfSpans, [
     ['url.scheme', access.protocol],

@@ -1,5 +1,6 @@
 import { costBounds } from '../../../engines/messages/cost/cost-bounds.ts'
 import { usdNumber } from '../../../engines/messages/cost/money.ts'
+import type { ExponentialCounts } from './exponential.ts'
 
 /**
  * All metrics, for the workers, the Prometheus writer and the docs. Exported names have the prefix
@@ -392,6 +393,25 @@ export type MetricName = keyof typeof metricDefinitions
 export interface Series {
   readonly labels: readonly string[]
   readonly values: readonly number[]
+  /** The counts of a histogram in exponential buckets, if it has them. */
+  readonly exponential?: ExponentialCounts
+  /** At most one for each bucket. Undefined if no traced request was recorded. */
+  readonly exemplars?: readonly Exemplar[]
+}
+
+/** The trace of one recorded request. */
+export interface Exemplar extends ExemplarTrace {
+  /** Position of the bucket in `values`. */
+  readonly bucket: number
+  readonly value: number
+  /** Milliseconds since 1970. */
+  readonly atMs: number
+}
+
+/** The ids of a sampled span, in hexadecimal digits. */
+export interface ExemplarTrace {
+  readonly traceId: string
+  readonly spanId: string
 }
 
 /** All series of a worker or of the main thread. */

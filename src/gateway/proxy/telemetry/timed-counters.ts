@@ -3,7 +3,10 @@
  * found in a tree of label values, so that no key is built for each request. Every node caches its last
  * child, because traffic repeats itself.
  */
+import { ExponentialCounter } from './exponential.ts'
 import {
+  type Exemplar,
+  type ExemplarTrace,
   type MetricDefinition,
   type MetricName,
   metricDefinitions,
@@ -56,6 +59,10 @@ class Leaf {
   readonly #block: Float64Array
   readonly #from: number
   readonly #end: number
+  /** Undefined until a value is recorded without a chosen bucket, and for counters. */
+  #exponential: ExponentialCounter | undefined
+  /** The newest exemplars of buckets. Undefined until a traced request is recorded. */
+  #exemplars: Exemplar[] | undefined
 
   constructor(labels: readonly string[], block: Float64Array, from: number, size: number) {
     this.labels = labels
@@ -76,16 +83,43 @@ class Leaf {
     this.#add(bucketsAt + bucket, 1)
   }
 
+  recordExponential(seconds: number): void {
+    this.#exponential ??= new ExponentialCounter()
+    this.#exponential.record(seconds)
+  }
+
+  keepExemplar(bucket: number, seconds: number, { traceId, spanId }: ExemplarTrace): void {
+    this.#exemplars ??= []
+    const exemplar = { bucket, value: seconds, traceId, spanId, atMs: Date.now() }
+    const at = this.#exemplars.findIndex((known) => known.bucket === bucket)
+    if (at < 0) this.#exemplars.push(exemplar)
+    else this.#exemplars[at] = exemplar
+  }
+
   snapshot(): TimedSnapshot {
-    const { labels } = this
-    const [count = 0, bytes = 0, seconds = 0, ...buckets] = this.#block.subarray(
-      this.#from,
-      this.#end,
-    )
+    return { count: this.count(), bytes: this.bytes(), duration: this.duration() }
+  }
+
+  count(): Series {
+    return this.#sum(countAt)
+  }
+
+  bytes(): Series {
+    return this.#sum(bytesAt)
+  }
+
+  #sum(slot: number): Series {
+    return { labels: this.labels, values: [this.#block[this.#from + slot] ?? 0] }
+  }
+
+  duration(): Series {
+    const [seconds = 0, ...buckets] = this.#block.subarray(this.#from + secondsAt, this.#end)
+    const exponential = this.#exponential?.snapshot()
     return {
-      count: { labels, values: [count] },
-      bytes: { labels, values: [bytes] },
-      duration: { labels, values: [...buckets, seconds] },
+      labels: this.labels,
+      values: [...buckets, seconds],
+      ...(exponential && { exponential }),
+      ...(this.#exemplars && { exemplars: [...this.#exemplars] }),
     }
   }
 }
@@ -124,22 +158,31 @@ export class TimedCounters {
     this.#maxCombinations = maxCombinations
   }
 
-  record(labels: readonly Label[], seconds: number, bytes: number): void {
-    this.recordIn(this.#bucketOf(seconds), labels, seconds, bytes)
+  /** `trace` is the sampled trace of the request, if it has one. */
+  record(labels: readonly Label[], seconds: number, bytes: number, trace?: ExemplarTrace): void {
+    const bucket = this.#bucketOf(seconds)
+    const leaf = this.#leafOf(labels)
+    leaf.record(bucket, seconds, bytes)
+    if (this.#bounds.length === 0) return
+    leaf.recordExponential(seconds)
+    if (trace !== undefined) leaf.keepExemplar(bucket, seconds, trace)
   }
 
-  /** Like `record`, for a bucket that the caller has chosen. */
+  /** Like `record`, for a bucket that the caller has chosen, and without exponential buckets. */
   recordIn(bucket: number, labels: readonly Label[], seconds: number, bytes: number): void {
+    this.#leafOf(labels).record(bucket, seconds, bytes)
+  }
+
+  #leafOf(labels: readonly Label[]): Leaf {
     let node: Node | undefined = this.#root
     // Loop by index, because an iterator would take most of the time.
     for (let at = 0; at < labels.length && node !== undefined; at++) {
       node = node.find(labels[at] ?? '')
     }
-    const leaf = node?.leaf ?? this.#leafFor(labels)
-    leaf.record(bucket, seconds, bytes)
+    return node?.leaf ?? this.#addLeaf(labels)
   }
 
-  #leafFor(labels: readonly Label[]): Leaf {
+  #addLeaf(labels: readonly Label[]): Leaf {
     if (this.#leaves.length >= this.#maxCombinations) {
       this.#overflow ??= this.#newLeaf(this.#describe(labels).map(() => overflow))
       return this.#overflow
@@ -170,16 +213,16 @@ export class TimedCounters {
   }
 
   counts(): readonly Series[] {
-    return this.snapshot().map(({ count }) => count)
+    return this.#leaves.map((leaf) => leaf.count())
   }
 
   durations(): readonly Series[] {
-    return this.snapshot().map(({ duration }) => duration)
+    return this.#leaves.map((leaf) => leaf.duration())
   }
 
   /** Returns the sums of the bytes, or of the values that were recorded instead of bytes. */
   sums(): readonly Series[] {
-    return this.snapshot().map(({ bytes }) => bytes)
+    return this.#leaves.map((leaf) => leaf.bytes())
   }
 }
 

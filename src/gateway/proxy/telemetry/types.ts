@@ -6,7 +6,7 @@ import type { CalloutSubtype, Peer } from '../../../ground/exchange/exchange.ts'
 import type { AccessLogRules, MetricRules } from '../../../ground/exchange/observe.ts'
 import type { Step } from '../../policies/define.ts'
 import type { HealthChange } from '../upstream/checked-backend.ts'
-import type { MetricsSnapshot } from './metric-definitions.ts'
+import type { ExemplarTrace, MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
 /** Called with each field of the access log. If `isFree`, the value is free text, which is always quoted. */
@@ -87,6 +87,8 @@ export interface AccessRecord extends StreamRecord {
   readonly grpcStatus?: number
   readonly traceId?: string
   readonly spanId?: string
+  /** The trace if the spans of the request are exported. */
+  readonly exportedTrace?: ExemplarTrace
   /** Settings of the access log policy, if there is one. */
   readonly accessLog?: AccessLogRules
   /** The policy that adds labels to metrics, if there is one. */

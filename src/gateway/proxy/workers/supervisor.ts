@@ -13,10 +13,12 @@ import type { SeriesQuestion } from '../../../past/series/answer.ts'
 import { configDump } from '../admin/config-dump.ts'
 import { adminRoutes, readinessRoutes, statsRoutes } from '../admin/routes.ts'
 import { ProxyBudgets } from '../budgets/proxy-budgets.ts'
+import { expose } from '../telemetry/exposition.ts'
 import type { MetricsSnapshot } from '../telemetry/metric-definitions.ts'
 import { MetricExporter } from '../telemetry/otlp/metric-exporter.ts'
 import { processMetrics } from '../telemetry/process-metrics.ts'
-import { sumSnapshots, writePrometheus } from '../telemetry/prometheus.ts'
+import { writePrometheus } from '../telemetry/prometheus.ts'
+import { sumSnapshots } from '../telemetry/snapshots.ts'
 import { Acknowledgements } from './acknowledgements.ts'
 import { sendReply } from './answer-replies.ts'
 import { openRecordFolder, type RecordSettings } from './decision-records.ts'
@@ -157,8 +159,8 @@ class Supervisor {
       unserved: () => [...unservedPorts(this.#threads), ...(this.#options.without?.() ?? [])],
     })
     this.#servers.readiness = await serve('readiness', readinessAddress, readiness)
-    const stats = statsRoutes(() => this.metrics())
-    this.#servers.stats = await serve('stats', statsAddress, stats)
+    const stats = async (accept?: string) => expose(await this.#allMetrics(), accept)
+    this.#servers.stats = await serve('stats', statsAddress, statsRoutes(stats))
     this.#servers.admin = await serve('admin', adminAddress, admin)
   }
 
@@ -310,11 +312,8 @@ class Supervisor {
     }
   }
 
-  async #workerMetrics(): Promise<MetricsSnapshot> {
-    return sumSnapshots(await this.metricsOfWorkers())
-  }
+  readonly #workerMetrics = async () => sumSnapshots(await this.metricsOfWorkers())
 
-  /** Returns the metrics of each worker. */
   readonly metricsOfWorkers = () => Promise.all(this.#threads.map((thread) => thread.metrics()))
 
   /** Returns time series, including everything until now. */

@@ -174,7 +174,8 @@ export class WorkerTelemetry implements Telemetry {
     fillLabels(labels, exchange, access)
     labels[addedAt] =
       access.metrics === undefined ? '' : this.#added.textOf(access.metrics.labels(exchange))
-    this.#requests.record(labels, access.durationMs / 1_000, exchange.responseBytes)
+    const { durationMs, exportedTrace } = access
+    this.#requests.record(labels, durationMs / 1_000, exchange.responseBytes, exportedTrace)
     if (access.retries > 0) this.#retries.record(labels, 0, access.retries)
     if (wasTunnel(exchange, access)) this.#tunnels.onDone(exchange, access)
     this.#identities.count(exchange, statusOf(exchange, access))

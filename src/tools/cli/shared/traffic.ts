@@ -178,6 +178,8 @@ function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
       protocol,
       headers: otlpMetricsHeaders ?? otlpHeaders,
       temporality: settings.otlpTemporality === 'cumulative' ? 'cumulative' : 'delta',
+      histograms:
+        settings.otlpHistograms === 'explicit_bucket_histogram' ? 'explicit' : 'exponential',
       intervalMs: settings.otlpIntervalMs,
       timeoutMs: settings.otlpTimeoutMs,
       resource: Object.entries({ ...known, ...settings.otlpResource }),

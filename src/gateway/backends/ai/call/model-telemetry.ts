@@ -68,7 +68,7 @@ export class ModelTelemetry implements BackendTelemetry {
     if (operation === undefined || operationSeconds === undefined) return
     const labels = this.#labels(exchange, access, model)
     const durations = this.#withFirst(failure ?? '', labels)
-    this.#requests.record(durations, access.durationMs / 1_000, 0)
+    this.#requests.record(durations, access.durationMs / 1_000, 0, access.exportedTrace)
     this.#operations.record(durations, operationSeconds, 0)
     if (model.firstTokenSeconds !== undefined) {
       this.#firstTokens.record(labels, model.firstTokenSeconds, 0)

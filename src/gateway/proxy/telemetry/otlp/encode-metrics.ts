@@ -1,13 +1,16 @@
 /** Encodes metrics as ExportMetricsServiceRequests of the OpenTelemetry protocol. */
 import { create, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
 import {
+  type ExemplarSchema,
+  type ExponentialHistogramDataPointSchema,
   ExportMetricsServiceRequestSchema,
-  type HistogramDataPointSchema,
   type MetricSchema,
   type NumberDataPointSchema,
 } from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
 import { allLabels } from '../added-labels.ts'
+import { type ExponentialCounts, exponentialSince, zeroThreshold } from '../exponential.ts'
 import {
+  type Exemplar,
   type MetricDefinition,
   type MetricName,
   type MetricsSnapshot,
@@ -16,6 +19,7 @@ import {
 } from '../metric-definitions.ts'
 
 export type Temporality = 'cumulative' | 'delta'
+export type HistogramKind = 'explicit' | 'exponential'
 
 /** Values that the collector has taken, and when; the proxy's start before the first. */
 export interface Exported {
@@ -37,6 +41,10 @@ interface EncodeOptions {
   /** JSON is the protobuf mapping, in UTF-8. */
   readonly format: 'protobuf' | 'json'
   readonly temporality: Temporality
+  /** `exponential` is for histograms that have such buckets. */
+  readonly histograms: HistogramKind
+  /** Exemplars up to this time have been exported. In milliseconds since 1970. */
+  readonly exemplarsAfterMs: number
   readonly resource: Attributes
   readonly version: string
   /** Maximum number of points in a request. */
@@ -47,8 +55,9 @@ interface EncodeOptions {
 export function* encodeMetrics(
   now: Exported,
   before: Exported,
-  { format, temporality, resource, version, maxPoints }: EncodeOptions,
+  options: EncodeOptions,
 ): Generator<EncodedMetrics> {
+  const { format, temporality, resource, version, maxPoints } = options
   const scope = { name: 'sluice', version }
   let metrics: MessageInitShape<typeof MetricSchema>[] = []
   let points = 0
@@ -63,13 +72,14 @@ export function* encodeMetrics(
     return { body, points }
   }
   for (const [name, all] of Object.entries(now.snapshot) as [MetricName, readonly Series[]][]) {
+    const at = times(name, temporality, now, before)
     for (const part of partsOf(seriesSince(name, all, before, temporality), maxPoints)) {
       if (points > 0 && points + part.length > maxPoints) {
         yield request()
         metrics = []
         points = 0
       }
-      metrics.push(metricOf(name, part, temporality, times(name, temporality, now, before)))
+      metrics.push(metricOf(name, part, options, at))
       points += part.length
     }
   }
@@ -88,14 +98,23 @@ function seriesSince(
   temporality: Temporality,
 ): readonly Series[] {
   if (temporality === 'cumulative' || metricDefinitions[name].type === 'gauge') return all
-  const earlier = new Map(snapshot[name]?.map(({ labels, values }) => [labels.join('\0'), values]))
-  return all.flatMap(({ labels, values }) => {
-    const old = earlier.get(labels.join('\0'))
-    // A counter that has fallen began again at 0.
-    const hasFallen = values.some((value, at) => value < (old?.[at] ?? 0))
-    const rest = hasFallen ? values : values.map((value, at) => value - (old?.[at] ?? 0))
-    return rest.some((value) => value !== 0) ? [{ labels, values: rest }] : []
+  const earlier = new Map(snapshot[name]?.map((series) => [series.labels.join('\0'), series]))
+  return all.flatMap((series) => {
+    const old = earlier.get(series.labels.join('\0'))
+    const rest = old === undefined ? series : difference(series, old)
+    return rest.values.some((value) => value !== 0) ? [rest] : []
   })
+}
+
+function difference(series: Series, old: Series): Series {
+  // A counter that has fallen began again at 0.
+  if (series.values.some((value, at) => value < (old.values[at] ?? 0))) return series
+  const exponential = series.exponential && exponentialSince(series.exponential, old.exponential)
+  return {
+    ...series,
+    values: series.values.map((value, at) => value - (old.values[at] ?? 0)),
+    ...(exponential && { exponential }),
+  }
 }
 
 interface Times {
@@ -122,7 +141,7 @@ const units = [
 function metricOf(
   short: MetricName,
   series: readonly Series[],
-  temporality: Temporality,
+  { temporality, histograms, exemplarsAfterMs }: EncodeOptions,
   at: Times,
 ): MessageInitShape<typeof MetricSchema> {
   const definition: MetricDefinition = metricDefinitions[short]
@@ -130,7 +149,13 @@ function metricOf(
   const aggregationTemporality = temporalities[temporality]
   const head = { name: `sluice_${short}`, description: definition.help, unit }
   if (definition.type === 'histogram') {
-    const dataPoints = series.map((one) => histogramPoint(definition, one, at))
+    const points = series.map((one) => histogramPoint(definition, one, at, exemplarsAfterMs))
+    if (histograms === 'exponential' && series.every((one) => one.exponential !== undefined)) {
+      const dataPoints = points.map((point, at) => exponentialPoint(point, series[at]?.exponential))
+      const value = { dataPoints, aggregationTemporality }
+      return { ...head, data: { case: 'exponentialHistogram', value } }
+    }
+    const dataPoints = points.map(({ shared, explicit }) => ({ ...shared, ...explicit }))
     return { ...head, data: { case: 'histogram', value: { dataPoints, aggregationTemporality } } }
   }
   const dataPoints = series.map((one) => numberPoint(definition, one, at))
@@ -171,20 +196,49 @@ function numberPoint(
   }
 }
 
+/** What explicit and exponential buckets share, and the former. */
+type HistogramPoint = ReturnType<typeof histogramPoint>
+
 /** Values are the counts of the buckets, that of the last, unbounded one, and the sum. */
 function histogramPoint(
   definition: MetricDefinition,
   series: Series,
   at: Times,
-): MessageInitShape<typeof HistogramDataPointSchema> {
+  exemplarsAfterMs: number,
+) {
   const bounds = definition.buckets ?? []
   const counts = [...bounds, undefined].map((_, bucket) => series.values[bucket] ?? 0)
+  const exemplars = series.exemplars?.filter(({ atMs }) => atMs > exemplarsAfterMs) ?? []
   return {
-    ...at,
-    attributes: attributesOf(definition, series),
-    count: BigInt(counts.reduce((sum, count) => sum + count, 0)),
-    sum: series.values[bounds.length + 1] ?? 0,
-    bucketCounts: counts.map(BigInt),
-    explicitBounds: [...bounds],
+    shared: {
+      ...at,
+      attributes: attributesOf(definition, series),
+      count: BigInt(counts.reduce((sum, count) => sum + count, 0)),
+      sum: series.values[bounds.length + 1] ?? 0,
+      exemplars: exemplars.map(exemplarOf),
+    },
+    explicit: { bucketCounts: counts.map(BigInt), explicitBounds: [...bounds] },
   }
 }
+
+function exponentialPoint(
+  { shared }: HistogramPoint,
+  counts: ExponentialCounts | undefined,
+): MessageInitShape<typeof ExponentialHistogramDataPointSchema> {
+  if (counts === undefined) return shared
+  const { scale, zeros, offset, counts: all } = counts
+  const positive = { offset, bucketCounts: all.map(BigInt) }
+  return { ...shared, scale, zeroCount: BigInt(zeros), zeroThreshold, positive }
+}
+
+const exemplarOf = ({
+  traceId,
+  spanId,
+  value,
+  atMs,
+}: Exemplar): MessageInitShape<typeof ExemplarSchema> => ({
+  timeUnixNano: nanos(atMs),
+  asDouble: value,
+  traceId: Buffer.from(traceId, 'hex'),
+  spanId: Buffer.from(spanId, 'hex'),
+})

@@ -8,6 +8,7 @@ import {
   type EncodedMetrics,
   type Exported,
   encodeMetrics,
+  type HistogramKind,
   type Temporality,
 } from './encode-metrics.ts'
 import {
@@ -21,6 +22,7 @@ import {
 export interface MetricExportSettings extends TransportSettings {
   readonly protocol: 'grpc' | 'http/protobuf' | 'http/json'
   readonly temporality: Temporality
+  readonly histograms: HistogramKind
   readonly intervalMs: number
   readonly resource: readonly (readonly [name: string, value: string])[]
 }
@@ -45,6 +47,8 @@ export class MetricExporter {
   #before: Exported = { snapshot: {}, atMs: performance.timeOrigin }
   /** Deltas that the collector could not take. No others are made before it has them. */
   #unsent: readonly EncodedMetrics[] = []
+  /** Exemplars up to this time have been exported. */
+  #exemplarsAfterMs = 0
   #exporting: Promise<void> | undefined
   #isFailing = false
   #isClosed = false
@@ -80,14 +84,17 @@ export class MetricExporter {
   async #sendAll(): Promise<void> {
     const { scrape, temporality } = this.#options
     if (!(await this.#sendParts(this.#unsent))) return
+    const scrapedAtMs = Date.now()
     const now: Exported = { snapshot: await scrape(), atMs: Date.now() }
     const parts = [
       ...encodeMetrics(now, this.#before, {
         ...this.#options,
         format: formatOf(this.#options),
+        exemplarsAfterMs: this.#exemplarsAfterMs,
         maxPoints,
       }),
     ]
+    this.#exemplarsAfterMs = scrapedAtMs
     if (temporality === 'delta') this.#before = now
     await this.#sendParts(parts)
   }
