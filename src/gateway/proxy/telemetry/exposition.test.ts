@@ -137,7 +137,7 @@ it('keeps the newest exemplar of each bucket when workers are added up', () => {
       { labels: [], values: [1], exemplars: [{ ...trace, bucket, value: 1, atMs }] },
     ],
   })
-  const sum = sumSnapshots([series(2, 0), series(1, 0), series(3, 0), series(1, 4)])
+  const sum = sumSnapshots([series(2, 0), series(3, 0), series(1, 0), series(1, 4)])
   expect(sum.requests_total?.[0]?.exemplars?.map(({ bucket, atMs }) => [bucket, atMs])).toEqual([
     [0, 3],
     [4, 1],
