@@ -5,7 +5,7 @@
 import { hash } from 'node:crypto'
 import { hexDigest } from '../../ground/base/digest.ts'
 import type { Exchange, PeerCertificate } from '../../ground/exchange/exchange.ts'
-import type { Learned, LearnedRecord } from '../../ground/exchange/learned.ts'
+import { Learned, type LearnedRecord } from '../../ground/exchange/learned.ts'
 import { canonical, clientOf, credentialParts, textIn } from './credentials.ts'
 
 /** Maximum length of a name. A longer one is replaced by its digest, so that two of them stay apart. */
@@ -90,8 +90,17 @@ interface Digests {
 
 const digests = new WeakMap<Learned, Digests>()
 
+/** Those of a request without credentials. */
+const noDigests: Digests = {
+  sources: [],
+  parts: credentialParts(new Learned(), undefined),
+  digest: undefined,
+}
+
 function digestsOf({ learned, peerCertificate }: Exchange): Digests {
   const { jwt, apiKey, basicAuth, extauthz, authorizedCaller } = learned
+  const first = jwt ?? apiKey ?? basicAuth ?? extauthz ?? authorizedCaller ?? peerCertificate
+  if (first === undefined) return noDigests
   const sources = [jwt, apiKey, basicAuth, extauthz, authorizedCaller, peerCertificate]
   const known = digests.get(learned)
   if (known?.sources.every((source, at) => source === sources[at])) return known
