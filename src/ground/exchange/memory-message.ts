@@ -5,10 +5,12 @@ import type { Body, BodyTransform, BodyWatcher, BufferedBody, HeaderFields } fro
 import { isSameName } from './field-case.ts'
 
 export class FieldPairs implements HeaderFields {
-  pairs: (readonly [string, string])[]
+  /** Replaced by each change, so that others may have the list as well. */
+  pairs: readonly (readonly [string, string])[]
 
+  /** A list is not copied, so it must not be changed afterwards. */
   constructor(pairs: Iterable<readonly [string, string]>) {
-    this.pairs = [...pairs]
+    this.pairs = Array.isArray(pairs) ? pairs : [...pairs]
   }
 
   get(name: string): string | undefined {
@@ -43,7 +45,7 @@ export class FieldPairs implements HeaderFields {
   }
 
   add(name: string, value: string): void {
-    this.pairs.push([name, value])
+    this.pairs = [...this.pairs, [name, value]]
   }
 
   remove(name: string): void {

@@ -239,13 +239,16 @@ export class FieldList implements HeaderFields {
   }
 
   entries(): FieldPair[] {
-    const pairs: FieldPair[] = []
+    // An array that grows would have room for more than most messages have.
+    const pairs = new Array<FieldPair>(this.#count + this.#addedCount / 2)
+    let count = 0
     for (let index = 0; index < this.#count; index++) {
-      if (this.#isVisible(index)) pairs.push([this.#name(index), this.#value(index)])
+      if (this.#isVisible(index)) pairs[count++] = [this.#name(index), this.#value(index)]
     }
     for (let at = 0; at < this.#addedCount; at += 2) {
-      pairs.push([this.#added[at] ?? '', this.#added[at + 1] ?? ''])
+      pairs[count++] = [this.#added[at] ?? '', this.#added[at + 1] ?? '']
     }
+    pairs.length = count
     return pairs
   }
 
