@@ -45,5 +45,7 @@ export default apply
 
 /** Returns the step of the `backend.mcp` policy, if there is one. */
 export function mcpStepOf({ steps }: { readonly steps: readonly Step[] }): McpStep | undefined {
-  return steps.find((step): step is McpStep => step instanceof McpStep)
+  return steps.find(isMcpStep)
 }
+
+const isMcpStep = (step: Step): step is McpStep => step instanceof McpStep

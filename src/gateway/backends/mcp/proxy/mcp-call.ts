@@ -12,7 +12,7 @@ import { serveGet } from './client/get.ts'
 import { opensOlderStream, serveOlderStream } from './client/older-transport.ts'
 import { servePost } from './client/post.ts'
 import { GuardChecks } from './exchange/guard-checks.ts'
-import { McpExchange } from './exchange/mcp-exchange.ts'
+import { hasRules, McpExchange, type McpNotes } from './exchange/mcp-exchange.ts'
 import { type McpDetails, McpRecord } from './exchange/mcp-record.ts'
 import { jsonRefusal } from './exchange/refusals.ts'
 import type { McpSharedState } from './session/shared-state.ts'
@@ -25,14 +25,23 @@ const deleteMs = 1_000
 
 type Result = RespondVerdict | undefined
 
+const none: readonly McpDetails[] = []
+
+interface Closing {
+  readonly close: () => void
+  readonly next: Closing | undefined
+}
+
 /** One request of a client. The gateway responds itself, and sends its own requests to the targets. */
-export class McpCall implements BackendCall {
+export class McpCall implements BackendCall, McpNotes {
   readonly #context: RequestContext
   readonly #runtime: GatewayRuntime
   readonly #shared: McpSharedState
-  readonly #messages: McpDetails[] = []
-  readonly #checks = new GuardChecks()
-  #close: (() => void) | undefined
+  /** Log entries, one for each message. */
+  #messages: readonly McpDetails[] = none
+  readonly checks = new GuardChecks()
+  /** Functions to call at the end, from the last one back. */
+  #closing: Closing | undefined
 
   constructor(context: RequestContext, runtime: GatewayRuntime, shared: McpSharedState) {
     this.#context = context
@@ -50,17 +59,24 @@ export class McpCall implements BackendCall {
   }
 
   serve(): Result | Promise<Result> {
-    const onClose = (close: () => void) => (this.#close = close)
-    const call = { messages: this.#messages, checks: this.#checks, onClose }
-    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#shared, call))
+    return serveMcp(new McpExchange(this.#context, this.#runtime, this.#shared, this))
+  }
+
+  note(details: McpDetails, before: McpDetails | undefined): void {
+    const at = before === undefined ? -1 : this.#messages.indexOf(before)
+    this.#messages = at < 0 ? [...this.#messages, details] : this.#messages.with(at, details)
+  }
+
+  onClose(close: () => void): void {
+    this.#closing = { close, next: this.#closing }
   }
 
   finish(): void {
-    this.#close?.()
+    for (let one = this.#closing; one !== undefined; one = one.next) one.close()
   }
 
   get record(): McpRecord | undefined {
-    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages, this.#checks)
+    return this.#messages.length === 0 ? undefined : new McpRecord(this.#messages, this.checks)
   }
 }
 
@@ -69,7 +85,7 @@ function serveMcp(exchange: McpExchange): Result | Promise<Result> {
   const { context } = exchange
   const access = usableAccess(exchange.placement, exchange.chosen)
   context.keepOriginal()
-  const guard = access.policies.steps.find(({ mcp }) => mcp !== undefined)
+  const guard = access.policies.steps.find(hasRules)
   return andThen(guard?.onRequest?.(context.exchange), serveAllowed, exchange)
 }
 

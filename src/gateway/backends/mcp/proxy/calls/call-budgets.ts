@@ -17,7 +17,7 @@ export function callBudgetsOf(
 ): CallBudgets | undefined {
   if (method !== 'tools/call') return undefined
   // A message of the older transport may have come to another thread, but budgets belong to this one.
-  return (budgetsOf(client) ?? budgetsOf(context.exchange))?.forCall()
+  return (client.budgets ?? budgetsOf(context.exchange))?.forCall()
 }
 
 /** Makes a call if its budgets admit it. `call` must call `sent` when it sends the call, which charges them. */

@@ -1,9 +1,9 @@
 /** An item that a client wants to use, and the response if it cannot. */
 import type { McpItem } from '../../../../../ground/exchange/mcp.ts'
-import { type JsonNode, splice } from '../../json/node.ts'
+import { type Edit, type JsonNode, splice } from '../../json/node.ts'
 import { codes, errorText } from '../../json-rpc.ts'
 import type { McpRequest } from '../../message.ts'
-import { consentEdits } from '../exchange/consent.ts'
+import { consentEdit } from '../exchange/consent.ts'
 import { itemText } from '../exchange/mcp-exchange.ts'
 import type { ClientResponse } from '../exchange/message-stream.ts'
 import type { McpTargetEntry } from '../target/targets.ts'
@@ -47,23 +47,24 @@ export function requestFor(
   const { name } = item
   const { id, method } = request
   const node = called === name ? undefined : nodeIn(request)
-  return { ...targetText(request, node, name), id, method, name }
+  const edits = editsFor(request, node, name)
+  if (edits === undefined) return { text: request.text, bytes: request.bytes, id, method, name }
+  return { text: splice(request.text, edits), id, method, name }
 }
 
 /** Names the request in the record of a decision. */
 export const itemOfCall = ({ method }: Pick<McpRequest, 'method'>, { item }: LocatedItem): string =>
   `${method} of ${itemText(item)}`
 
-/** Returns a request as its target gets it. `name` replaces the name of the item at `node` if there is one. */
-function targetText(
+/** The edits for the target; undefined if there are none. `name` replaces the item's name at `node` if there is one. */
+function editsFor(
   request: McpRequest,
   node: JsonNode | undefined,
   name: string,
-): Pick<McpRequest, 'text' | 'bytes'> {
-  const renamed =
-    node === undefined ? [] : [{ start: node.start, end: node.end, text: JSON.stringify(name) }]
-  const edits = [...consentEdits(request), ...renamed].sort((a, b) => a.start - b.start)
-  return edits.length === 0
-    ? { text: request.text, bytes: request.bytes }
-    : { text: splice(request.text, edits), bytes: undefined }
+): readonly Edit[] | undefined {
+  const consent = consentEdit(request)
+  if (node === undefined) return consent && [consent]
+  const renaming = { start: node.start, end: node.end, text: JSON.stringify(name) }
+  if (consent === undefined) return [renaming]
+  return consent.start < node.start ? [consent, renaming] : [renaming, consent]
 }

@@ -107,13 +107,18 @@ function nameCalled(context: RequestContext, message: McpRequest): void {
  * Runs `check` with the name of the message itself in `mcp-name`, which is that of `call_tool` if the header names the
  * tool that is called.
  */
-export function withSentName<Checked>({ client }: McpExchange, check: () => Checked): Checked {
+export function withSentName<Checked>(
+  { client }: McpExchange,
+  check: (headers: HeaderFields, messages: readonly McpMessage[], isBatch: boolean) => Checked,
+  messages: readonly McpMessage[],
+  isBatch: boolean,
+): Checked {
   const sent = client.extension(sentNameExtension)
   const { headers } = client.request
   const called = headers.get('mcp-name')
-  if (typeof sent !== 'string' || called === undefined) return check()
+  if (typeof sent !== 'string' || called === undefined) return check(headers, messages, isBatch)
   headers.set('mcp-name', sent)
-  const checked = check()
+  const checked = check(headers, messages, isBatch)
   headers.set('mcp-name', called)
   return checked
 }

@@ -34,8 +34,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
   const read = readBody(exchange, body)
   if ('kind' in read) return read
   const { messages, isBatch } = read
-  const { headers } = exchange.client.request
-  const era = withSentName(exchange, () => detectEra(headers, messages, isBatch))
+  const era = withSentName(exchange, detectEra, messages, isBatch)
   if (era !== undefined && 'code' in era) {
     const { id, code, message, data } = era
     // The message may contain a header or a key of the request.
@@ -43,7 +42,7 @@ function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<
     return logRefused(exchange, messages, jsonRefusal(400, id, code, message, { data, detail }))
   }
   if (era !== undefined) return serveModern(exchange, era)
-  const refused = withSentName(exchange, () => checkLegacyMessages(headers, messages, isBatch))
+  const refused = withSentName(exchange, checkLegacyMessages, messages, isBatch)
   if (refused !== undefined) return logRefused(exchange, messages, refused)
   const [first] = messages
   const legacy = olderSessionId(exchange)

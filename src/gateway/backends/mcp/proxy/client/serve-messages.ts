@@ -19,16 +19,7 @@ export interface ClientMessage {
 
 /** Functions that are called when the client has gone or the response is complete. */
 export function abandonOf({ notes }: McpExchange): OnAbandon {
-  let first: (() => void) | undefined
-  const others: (() => void)[] = []
-  notes.onClose(() => {
-    first?.()
-    for (const close of others) close()
-  })
-  return (close) => {
-    if (first === undefined) first = close
-    else others.push(close)
-  }
+  return (close) => notes.onClose(close)
 }
 
 /** Serves messages of one client. `onEnd` is called when all have been served. */

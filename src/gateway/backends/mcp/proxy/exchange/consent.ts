@@ -52,10 +52,10 @@ export function consentText(
 }
 
 /** The edit that empties the answer to the question of the gateway, which is not for the server. */
-export function consentEdits(request: McpRequest): readonly Edit[] {
+export function consentEdit(request: McpRequest): Edit | undefined {
   const answers = member(request.params, 'inputResponses')
-  if (answers === undefined) return []
+  if (answers === undefined) return undefined
   const value = jsonValue(request.text, answers)
   const isOwn = isObject(value) && Object.keys(value).join() === inputKey
-  return isOwn ? [{ start: answers.start, end: answers.end, text: '{}' }] : []
+  return isOwn ? { start: answers.start, end: answers.end, text: '{}' } : undefined
 }

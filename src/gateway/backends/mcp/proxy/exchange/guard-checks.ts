@@ -13,9 +13,10 @@ export interface McpGuardCheck {
 
 /** Equal decisions have one entry, because the messages of a long stream are many. */
 export class GuardChecks {
-  readonly #steps = new Map<Step | undefined, Map<string, CountedCheck>>()
+  #steps: Map<Step | undefined, Map<string, CountedCheck>> | undefined
 
   add(step: Step | undefined, { phase, rule, guard, action }: McpGuardCheck): void {
+    this.#steps ??= new Map()
     let counts = this.#steps.get(step)
     if (counts === undefined) {
       counts = new Map()
@@ -30,6 +31,7 @@ export class GuardChecks {
 
   /** Visits each decision with its labels: phase, rule, guard and action. */
   each(visit: (step: Step | undefined, check: CountedCheck) => void): void {
+    if (this.#steps === undefined) return
     for (const [step, counts] of this.#steps) {
       for (const check of counts.values()) visit(step, check)
     }

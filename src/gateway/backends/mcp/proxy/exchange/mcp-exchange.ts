@@ -1,7 +1,6 @@
 /** One message of an MCP client, with its request and its backend. */
 import { hash } from 'node:crypto'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
-import { budgetsOf } from '../../../../../ground/exchange/budgets.ts'
 import { quoteInDetail } from '../../../../../ground/exchange/exchange.ts'
 import { lowerCase } from '../../../../../ground/exchange/field-case.ts'
 import type { LearnedRecord } from '../../../../../ground/exchange/learned.ts'
@@ -9,6 +8,7 @@ import type { McpItem, McpRules } from '../../../../../ground/exchange/mcp.ts'
 import { addNote } from '../../../../../ground/exchange/notes.ts'
 import { isFieldValue } from '../../../../../ground/model/header-changes.ts'
 import type { McpList } from '../../../../../ground/model/mcp-lists.ts'
+import type { Step } from '../../../../policies/define.ts'
 import { nameProblem } from '../../../../policies/ext-auth/names.ts'
 import { principalDigest } from '../../../../principal/principal.ts'
 import type { BackendAccess } from '../../../../proxy/config/backend-access.ts'
@@ -40,11 +40,11 @@ function viewOf(context: RequestContext): ClientView {
 }
 
 /** Data of a request that is read when its exchange ends. */
-interface McpNotes {
-  /** Log entries, one for each message. */
-  readonly messages: McpDetails[]
+export interface McpNotes {
   readonly checks: GuardChecks
-  /** Sets a function that is called when the exchange ends. */
+  /** Adds the log entry of a message, in place of the one that the message had before. */
+  note(details: McpDetails, before: McpDetails | undefined): void
+  /** Adds a function that is called when the exchange ends. */
   onClose(close: () => void): void
 }
 
@@ -190,7 +190,8 @@ export class McpExchange {
 
   /** Digests of the approved versions of a list by name; undefined if clients may get any version. */
   pinsOf({ target }: McpTargetEntry, list: McpList): ReadonlyMap<string, string> | undefined {
-    return this.backend.pins.get(pinKey({ target: target.name, list }))
+    const { pins } = this.backend
+    return pins.size === 0 ? undefined : pins.get(pinKey({ target: target.name, list }))
   }
 
   rulesOf(entry: McpTargetEntry): McpRules | undefined {
@@ -204,7 +205,7 @@ export class McpExchange {
   needsArguments(entry: McpTargetEntry): boolean {
     const { accessLog, tracing } = this.context.observers
     if (accessLog !== undefined || tracing !== undefined) return true
-    if (budgetsOf(this.client)?.countsCalls === true) return true
+    if (this.client.budgets?.countsCalls === true) return true
     const step = mcpStepOf(this.accessOf(entry).policies)
     return step?.mcp !== undefined || step?.calls !== undefined
   }
@@ -316,10 +317,7 @@ export class McpExchange {
     this.#details = details
     // The thread that received the request logs it.
     if (this.#isPassedOn) return
-    const all = this.notes.messages
-    const at = before === undefined ? -1 : all.indexOf(before)
-    if (at < 0) all.push(details)
-    else all[at] = details
+    this.notes.note(details, before)
   }
 
   /** Sets the variables of expressions for one item of a list. */
@@ -360,5 +358,8 @@ const itemValue = ({ type, target, name }: McpItem): LearnedRecord => ({
 const isPinned = ({ target }: McpTargetEntry): boolean => target.pinning === 'Block'
 
 export function rulesIn({ policies }: BackendAccess): McpRules | undefined {
-  return policies.steps.find((step) => step.mcp !== undefined)?.mcp
+  return policies.steps.find(hasRules)?.mcp
 }
+
+/** Whether the policy has rules for items. */
+export const hasRules = ({ mcp }: Step): boolean => mcp !== undefined

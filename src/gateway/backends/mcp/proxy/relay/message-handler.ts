@@ -17,9 +17,7 @@ import {
   methodOf,
   toolsMethod,
 } from '../../methods.ts'
-import { saysUnknown } from '../../results.ts'
 import { isSearch } from '../../tool-search/tools.ts'
-import { callBudgetsOf, withinBudgets } from '../calls/call-budgets.ts'
 import { guardInstructions, guardList } from '../calls/guard-definitions.ts'
 import { guardResponse } from '../calls/guard-messages.ts'
 import { chainsFor, serveChecked } from '../calls/joined-processors.ts'
@@ -38,29 +36,31 @@ import { learnNames } from './learn-names.ts'
 import {
   askWholeList,
   listFilter,
-  refreshList,
+  mayWithhold,
   versionOf,
   type Withheld,
   withheldReason,
 } from './pinned-items.ts'
 import { SearchedTools } from './searched-tools.ts'
-import { sendItemRequest } from './send-item-request.ts'
+import { type ItemSending, sendItemRequest, unknownItemOf } from './send-item-request.ts'
 import { askEverywhere, keepLevel, keepSubscription } from './session-requests.ts'
 import { TargetSender } from './target-sender.ts'
 
-export class MessageHandler {
+const paramsOf = ({ params }: McpRequest): JsonNode | undefined => params
+
+export class MessageHandler implements ItemSending {
   readonly exchange: McpExchange
   readonly upstreams: Upstreams
-  readonly #messageStream: MessageStream
-  readonly #onAbandon: OnAbandon
-  readonly #sender: TargetSender
+  readonly messageStream: MessageStream
+  readonly onAbandon: OnAbandon
+  readonly sender: TargetSender
 
   constructor(upstreams: Upstreams, messageStream: MessageStream, onAbandon: OnAbandon) {
     this.upstreams = upstreams
     this.exchange = upstreams.exchange
-    this.#messageStream = messageStream
-    this.#onAbandon = onAbandon
-    this.#sender = new TargetSender(upstreams, messageStream, onAbandon)
+    this.messageStream = messageStream
+    this.onAbandon = onAbandon
+    this.sender = new TargetSender(upstreams, messageStream, onAbandon)
   }
 
   /** The only target; undefined if there are several. */
@@ -73,7 +73,7 @@ export class MessageHandler {
    * GatewayError, or a TargetFailure of the only target.
    */
   finish(request: McpRequest): Promise<void> | void {
-    this.#sender.clientResumes =
+    this.sender.clientResumes =
       this.upstreams.era === 'legacy' && this.exchange.sessionId !== undefined
     const response = this.#respond(request)
     if (response instanceof Promise) return response.then((one) => this.#finish(one))
@@ -81,7 +81,7 @@ export class MessageHandler {
   }
 
   #finish(response: ClientResponse): void {
-    this.#messageStream.finish(this.#noted(response))
+    this.messageStream.finish(this.#noted(response))
   }
 
   /** Returns the response to one of several requests. Rejects as `finish` does. */
@@ -111,7 +111,7 @@ export class MessageHandler {
     const chains = chainsFor(this.exchange, this.upstreams.era, request.method)
     if (chains.length === 0) return serve(request)
     this.exchange.describe(request.method)
-    this.#sender.clientResumes = false
+    this.sender.clientResumes = false
     return serveChecked(chains, request, serve)
   }
 
@@ -155,7 +155,7 @@ export class MessageHandler {
       const guards = this.exchange.callPolicyOf(only)?.responseGuards ?? []
       return guards.length === 0
         ? this.#ask(only, asked)
-        : this.#askGuarded(only, asked, () => this.#guardTask(only, guards, request, asked))
+        : this.#settle(only, asked, this.#guardTask(only, guards, request, asked))
     }
     if (isGuarded) {
       this.exchange.noteRefusal(only, 'the rules cannot be applied to a method that is not known')
@@ -171,9 +171,9 @@ export class MessageHandler {
 
   async #discover(request: McpRequest): Promise<ClientResponse> {
     const only = this.#only
-    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
+    const send: Send = (entry, one) => this.sender.sendJoined(entry, one)
     if (only === undefined) return { text: await askDiscover(this.upstreams, send, request) }
-    const { response, status } = await this.#sender.send(only, request)
+    const { response, status } = await this.sender.send(only, request)
     const guarded = await guardInstructions(this.exchange, only, response)
     return { text: withSupportedVersions(guarded), status }
   }
@@ -184,7 +184,7 @@ export class MessageHandler {
   get #searched(): SearchedTools | undefined {
     const { toolSearch } = this.exchange.backend
     if (toolSearch === undefined) return undefined
-    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
+    const send: Send = (entry, one) => this.sender.sendJoined(entry, one)
     return new SearchedTools(this.upstreams, send, toolSearch)
   }
 
@@ -193,7 +193,7 @@ export class MessageHandler {
     if (searched !== undefined) return searched.list(request)
     const only = this.#only
     if (only !== undefined) {
-      const { response: own, eventFields, status } = await this.#sender.send(only, request)
+      const { response: own, eventFields, status } = await this.sender.send(only, request)
       const isPage = member(request.params, 'cursor') !== undefined
       const keeps = listFilter(this.exchange, only, method, own, isPage)
       const response = await guardList(this.exchange, only, method, own)
@@ -211,7 +211,7 @@ export class MessageHandler {
     if (cursor !== undefined && cursors === undefined) {
       return refusal(request, codes.invalidParams, 'Invalid cursor')
     }
-    const send: Send = (entry, one) => this.#sender.sendJoined(entry, one)
+    const send: Send = (entry, one) => this.sender.sendJoined(entry, one)
     return askLists(this.upstreams, send, request, method, cursors)
   }
 
@@ -230,7 +230,7 @@ export class MessageHandler {
     request: McpRequest,
     { key, type }: Pick<ItemMethod, 'key' | 'type'>,
     path = 'params',
-    parentIn = (one: McpRequest): JsonNode | undefined => one.params,
+    parentIn = paramsOf,
   ): Promise<ClientResponse> | ClientResponse {
     const nodeIn = (one: McpRequest) => member(parentIn(one), key)
     const called = textOf(request.text, nodeIn(request))
@@ -246,14 +246,24 @@ export class MessageHandler {
     called: string,
     type: McpItemType,
   ): Promise<ClientResponse> | ClientResponse {
-    const unknown = this.exchange.view.unknownFor(type, called).filter(({ target }) => {
-      return this.upstreams.can(target.name)?.includes(`${type}s`) ?? true
-    })
-    if (unknown.length === 0) return this.#atFound(request, nodeIn, called, type)
-    const ask = (entry: McpTargetEntry, method: ListMethod) => {
-      return this.#askList(entry, request, method)
-    }
-    return learnNames(unknown, type, ask).then(() => this.#atFound(request, nodeIn, called, type))
+    const unknown = this.exchange.view.unknownFor(type, called)
+    return unknown.length === 0
+      ? this.#atFound(request, nodeIn, called, type)
+      : this.#atLearned(unknown, request, nodeIn, called, type)
+  }
+
+  /** Does the same after asking for the lists of the targets that may have the item. */
+  #atLearned(
+    unknown: readonly McpTargetEntry[],
+    request: McpRequest,
+    nodeIn: LocatedItem['nodeIn'],
+    called: string,
+    type: McpItemType,
+  ): Promise<ClientResponse> {
+    const ask = (entry: McpTargetEntry, method: ListMethod) => this.askList(entry, request, method)
+    return learnNames(this.upstreams, unknown, type, ask).then(() =>
+      this.#atFound(request, nodeIn, called, type),
+    )
   }
 
   #atFound(
@@ -276,8 +286,18 @@ export class MessageHandler {
       return unknownItem(request, type, called)
     }
     const located = { entry, item, nodeIn, called, args }
+    return mayWithhold(this.exchange, entry, type)
+      ? this.#askUnlessWithheld(request, located)
+      : this.#askItem(request, located)
+  }
+
+  #askUnlessWithheld(
+    request: McpRequest,
+    located: LocatedItem,
+  ): Promise<ClientResponse> | ClientResponse {
+    const { entry, item } = located
     const withheld = withheldReason(this.exchange, entry, item, (method) =>
-      this.#askList(entry, request, method),
+      this.askList(entry, request, method),
     )
     return withheld instanceof Promise
       ? withheld.then(
@@ -287,8 +307,9 @@ export class MessageHandler {
       : this.#askItem(request, located, withheld)
   }
 
-  #askList(entry: McpTargetEntry, request: McpRequest, method: ListMethod): Promise<void> {
-    const send = (one: OutgoingRequest) => this.#sender.send(entry, one)
+  /** Asks a target for the whole of a list. */
+  askList(entry: McpTargetEntry, request: McpRequest, method: ListMethod): Promise<void> {
+    const send = (one: OutgoingRequest) => this.sender.send(entry, one)
     return askWholeList(request, method, send, (response, isPage) => {
       listFilter(this.exchange, entry, method, response, isPage)
     })
@@ -297,7 +318,7 @@ export class MessageHandler {
   #askItem(
     request: McpRequest,
     located: LocatedItem,
-    withheld: Withheld | undefined,
+    withheld?: Withheld,
   ): Promise<ClientResponse> | ClientResponse {
     const { entry, item, called } = located
     const { type, name } = item
@@ -309,24 +330,8 @@ export class MessageHandler {
     }
     if (type === 'resource') keepSubscription(this.exchange, request.method, entry, name)
     // An item that is refused must look exactly like one that the server does not have.
-    const change = this.exchange.withholdsItems(entry)
-      ? (response: McpResponse) => saysUnknown(response, name) && unknownItem(request, type, called)
-      : undefined
-    const budgets = callBudgetsOf(this.exchange, request.method)
-    const sending = {
-      upstreams: this.upstreams,
-      sender: this.#sender,
-      messageStream: this.#messageStream,
-      onAbandon: this.#onAbandon,
-      refreshTools: () =>
-        refreshList(entry, 'tools', (method) => this.#askList(entry, request, method)),
-    }
-    const make = (sent?: () => void) => sendItemRequest(sending, request, located, sent)
-    const asked =
-      budgets === undefined
-        ? make
-        : () => withinBudgets(budgets, this.upstreams, located, request, make)
-    return this.#askGuarded(entry, request, asked, change)
+    const change = this.exchange.withholdsItems(entry) ? unknownItemOf(request, located) : undefined
+    return this.#settle(entry, request, sendItemRequest(this, request, located), change)
   }
 
   #complete(request: McpRequest): Promise<ClientResponse> | ClientResponse {
@@ -341,7 +346,7 @@ export class MessageHandler {
   #everywhere(request: McpRequest): Promise<ClientResponse> {
     keepLevel(this.exchange, request)
     return this.#only === undefined
-      ? askEverywhere(this.upstreams, this.#sender, request)
+      ? askEverywhere(this.upstreams, this.sender, request)
       : this.#ask(this.#only, request)
   }
 
@@ -353,17 +358,17 @@ export class MessageHandler {
     request: OutgoingRequest,
     change?: (response: McpResponse) => ClientResponse | false,
   ): Promise<ClientResponse> {
-    return this.#askGuarded(entry, request, () => this.#sender.send(entry, request), change)
+    return this.#settle(entry, request, this.sender.send(entry, request), change)
   }
 
   /** Does the same with a response that may be one of the gateway. */
-  #askGuarded(
+  #settle(
     entry: McpTargetEntry,
     request: OutgoingRequest,
-    asked: () => Promise<ReceivedResponse | ClientResponse>,
+    asked: Promise<ReceivedResponse | ClientResponse>,
     change?: (response: McpResponse) => ClientResponse | false,
   ): Promise<ClientResponse> {
-    return asked().then(
+    return asked.then(
       (one) =>
         'response' in one
           ? change?.(one.response) || responseFrom(this.upstreams, entry, request, one)
@@ -379,7 +384,7 @@ export class MessageHandler {
     request: McpRequest,
     asked: OutgoingRequest,
   ): Promise<ReceivedResponse | ClientResponse> {
-    const received = await this.#sender.sendWithin(entry, asked, 0)
+    const received = await this.sender.sendWithin(entry, asked, 0)
     const note = (text: string) => this.exchange.noteRefusal(entry, text, false)
     return guardResponse(this.upstreams, entry, guards, request, received, note)
   }

@@ -187,8 +187,17 @@ export interface Withheld {
   readonly text: string
 }
 
+/** Whether a client may have to use no item of the type, for a reason that `withheldReason` gives. */
+export const mayWithhold = (
+  exchange: McpExchange,
+  entry: McpTargetEntry,
+  type: McpItem['type'],
+): boolean =>
+  exchange.pinsOf(entry, listOfType[type]) !== undefined ||
+  exchange.callPolicyOf(entry)?.scan?.hides === true
+
 /**
- * Returns why the client must not use an item; undefined if it may. A list that was not seen for a while is asked
+ * Returns why the client must not use an item that the gateway may withhold; undefined if it may. A list that was not seen for a while is asked
  * for first. Resources that are not listed may be used, since templates name them.
  */
 export function withheldReason(
@@ -201,7 +210,6 @@ export function withheldReason(
   const pins = exchange.pinsOf(entry, list)
   const scan = exchange.callPolicyOf(entry)?.scan
   const hides = scan?.hides === true
-  if (pins === undefined && !hides) return undefined
   const judge = (): Withheld | undefined => {
     const digest = versionOf(entry, item)
     const finding = hides && digest !== undefined ? scan.known(digest) : undefined

@@ -1,4 +1,5 @@
 /** A copy of a client's request. The exchange itself may end and its object serve another request. */
+import { budgetsOf, type RequestBudgets } from '../../../../../ground/exchange/budgets.ts'
 import { CopiedExchange, type CopiedFields } from '../../../../../ground/exchange/derived.ts'
 import type {
   Exchange,
@@ -26,7 +27,8 @@ export interface ClientRecord extends Omit<CopiedProperties, 'startedAt'> {
 /** What is copied once more for each view. */
 interface CopiedParts extends Pick<ClientRecord, 'head' | 'identifying' | 'learned'> {
   readonly fields: Iterable<readonly [string, string]>
-  readonly extensions: Iterable<Extension>
+  /** Undefined if there are none, as in most requests. */
+  readonly extensions: Iterable<Extension> | undefined
 }
 
 export class ClientView extends CopiedExchange {
@@ -51,14 +53,17 @@ export class ClientView extends CopiedExchange {
     this.identifying = identifying
     this.peerCertificate = origin.peerCertificate
     Object.assign(this.learned, learned)
-    for (const [name, value] of extensions) this.extensions.set(name, value)
+    if (extensions !== undefined) {
+      for (const [name, value] of extensions) this.extensions.set(name, value)
+    }
     this.#isOver = isOver
   }
 
   static of(exchange: Exchange, identifying: readonly string[], isOver: () => boolean): ClientView {
     const { request, learned, extensions } = exchange
     const fields = request.headers.entries()
-    const parts = { head: request, fields, identifying, learned, extensions }
+    const copied = extensions.size === 0 ? undefined : extensions
+    const parts = { head: request, fields, identifying, learned, extensions: copied }
     return new ClientView(exchange, parts, isOver)
   }
 
@@ -76,6 +81,11 @@ export class ClientView extends CopiedExchange {
   /** Returns one of the extensions. Most requests have none. */
   extension(name: string): unknown {
     return this.#extensions?.get(name)
+  }
+
+  /** The budgets that apply to the request; undefined if none does. */
+  get budgets(): RequestBudgets | undefined {
+    return this.#extensions && budgetsOf(this)
   }
 
   get isOver(): boolean {

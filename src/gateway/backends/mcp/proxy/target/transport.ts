@@ -17,6 +17,8 @@ import { endedEarly, type HttpErrorResponse, TargetFailure } from './target-fail
 
 /** A running request that can be paused or cancelled. */
 export interface Flow {
+  /** Whether the whole response was received, although the listener may not have got all of it. */
+  readonly isReceived?: boolean
   pause(): void
   resume(): void
   close(): void
@@ -262,7 +264,9 @@ class PendingRequest implements ResponseListener {
 
   /** Keeps the connection open, because it can be reused once the server has ended the response. */
   #linger(): void {
-    if (this.#flow !== undefined && !this.#hasEnded) this.#transport.linger?.(this.#flow)
+    const flow = this.#flow
+    if (flow === undefined || flow.isReceived === true || this.#hasEnded) return
+    this.#transport.linger?.(flow)
   }
 
   #end(): void {

@@ -38,6 +38,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
   readonly isRepeatable: boolean | undefined
   /** Undefined: the configured path. */
   path: string | undefined
+  isReceived = false
   readonly #exchange: McpExchange
   readonly #entry: McpTargetEntry
   /** Gets the label of the endpoint. */
@@ -141,6 +142,7 @@ export class TargetCall extends LateFlow implements CallListener, TargetMessage 
   }
 
   onEnd(): void {
+    this.isReceived = true
     this.#reader.onEnd()
   }
 

@@ -93,7 +93,7 @@ function prepareAt(
   planned: Planned,
 ): ReadyRequest | Promise<ReadyRequest> {
   const { access, message, whole } = planned
-  const prepared = { ...planned, place }
+  const prepared = { access, message, whole, place }
   const mark = whole.indexOf('?')
   const head = {
     method: message.method,
@@ -105,12 +105,22 @@ function prepareAt(
   const fields = fieldsOf(exchange, message, withheldFrom(exchange, access))
   const body = message.body === undefined ? undefined : bodyOf(message.body)
   // Only policies need the request as an exchange.
-  if (access.steps.length === 0) return new ReadyRequest(exchange, prepared, head, fields, body)
+  return access.steps.length === 0
+    ? new ReadyRequest(exchange, prepared, head, fields, body)
+    : prepareWithSteps(exchange, prepared, head, fields, body)
+}
+
+async function prepareWithSteps(
+  exchange: McpExchange,
+  prepared: Prepared,
+  head: TargetHead,
+  fields: readonly Field[],
+  body: Buffer | undefined,
+): Promise<ReadyRequest> {
   const own = new TargetExchange(exchange.client, head, new FieldPairs(fields), body)
-  return runSteps(access.steps, own).then(() => {
-    const { request } = own
-    return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body, own)
-  })
+  await runSteps(prepared.access.steps, own)
+  const { request } = own
+  return new ReadyRequest(exchange, prepared, request, request.headers.pairs, body, own)
 }
 
 const bodyOf = (body: string | Uint8Array): Buffer =>
@@ -272,14 +282,24 @@ function fieldsOf(
   { headers }: TargetMessage,
   withheld: Withheld,
 ): readonly Field[] {
-  const passed = client.request.headers.pairs.filter((field) => {
+  let fields: Field[] | undefined
+  for (const field of client.request.headers.pairs) {
     const name = lowerCase(field[0])
-    if (isOwnHeader(name)) return false
-    for (const own of headers) if (own[0] === name) return false
-    if (withheld === 'nothing' || !client.identifying.includes(name)) return true
-    return withheld === 'credentials' && !isCredentialName(name)
-  })
-  return passed.length === 0 ? headers : [...passed, ...headers]
+    if (isOwnHeader(name) || hasField(headers, name)) continue
+    const isWithheld =
+      withheld !== 'nothing' &&
+      client.identifying.includes(name) &&
+      (withheld !== 'credentials' || isCredentialName(name))
+    if (isWithheld) continue
+    if (fields === undefined) fields = [field]
+    else fields.push(field)
+  }
+  return fields === undefined ? headers : [...fields, ...headers]
+}
+
+function hasField(fields: readonly Field[], name: string): boolean {
+  for (const field of fields) if (field[0] === name) return true
+  return false
 }
 
 /** A request for one target, as its policies see it. */
