@@ -54,6 +54,8 @@ writeFileSync(caFile, authority.certificate)
 const [a, b] = [new SwitchedUpstream('a'), new SwitchedUpstream('b')]
 const [c, d] = [new SwitchedUpstream('c'), new SwitchedUpstream('d')]
 const removed = new SwitchedUpstream('removed')
+const failing = new SwitchedUpstream('failing')
+failing.probeStatus = 503
 const silent = useUpstream('silent', () => undefined)
 const plain = useUpstream('plain')
 const secure = useFixture(() =>
@@ -94,6 +96,13 @@ const running = useGateway(() => ({
       checked('tcp', { tcp: {}, ...often, unhealthyThreshold: 1 }),
       ...service('unhealthy', [silent.port, plain.port]),
       checked('unhealthy', { http, ...often, timeout: '100ms', initialState: 'Unhealthy' }),
+      ...service('shared', [failing.port, plain.port]),
+      ...['first', 'second'].flatMap((name) => [
+        routeByHost(name, { name: 'shared', port: 80 }),
+        policy(`check-${name}`, `HTTPRoute/${name}`, {
+          backend: { health: { active: { http, ...often } } },
+        }),
+      ]),
       ...service('wrong', [plain.port]),
       checked('wrong', { http, interval: '1s', timeout: '2s' }),
       {
@@ -198,6 +207,15 @@ describe('active health checks', () => {
   it('connect to endpoints', async () => {
     await logged(`health check of service/default/tcp:80: 127.0.0.1:${closed} is unhealthy`)
     expect(await reached('tcp')).toEqual(new Set(['200 plain']))
+  })
+
+  it('hold for every route if policies of several routes are equal', async () => {
+    await logged(
+      `health check of service/default/shared:80: 127.0.0.1:${failing.port} is unhealthy`,
+    )
+    for (const route of ['first', 'second']) {
+      await eventually(async () => expect(await reached(route)).toEqual(new Set(['200 plain'])))
+    }
   })
 
   it('do not use an endpoint before its first result if initialState is Unhealthy', async () => {

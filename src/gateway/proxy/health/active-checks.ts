@@ -118,11 +118,8 @@ export class ActiveChecks {
       const key = keyOf(backend, rules)
       gone.delete(key)
       const before = this.#sets.get(key)
-      if (before !== undefined && before.rules === rules) before.backend = backend
-      else {
-        before?.dropAll()
-        this.#sets.set(key, new CheckedSet(backend, rules, now))
-      }
+      if (before === undefined) this.#sets.set(key, new CheckedSet(backend, rules, now))
+      else before.backend = backend
     }
     for (const key of gone) {
       this.#sets.get(key)?.dropAll()
@@ -164,9 +161,13 @@ export class ActiveChecks {
 
   #tick(): void {
     const now = healthClock()
-    for (const set of this.#sets.values()) {
+    for (const [key, set] of this.#sets) {
       if (this.#underWay >= maxProbes) return
-      if (!set.isFinding && ((set.nextAt - now) | 0) <= 0) this.#look(set, now)
+      if (set.isFinding || ((set.nextAt - now) | 0) > 0) continue
+      this.#look(set, now)
+      // The next tick begins with the others, so that backends without an answer do not use all probes.
+      this.#sets.delete(key)
+      this.#sets.set(key, set)
     }
   }
 
@@ -263,8 +264,19 @@ export class ActiveChecks {
 
 const addressOf = ({ address: { host, port } }: UpstreamEndpoint): string => addressText(host, port)
 
-/** Identifies a backend with rules. Rules of several routes may have the same ones. */
-function keyOf({ label, settings }: CheckedBackend, { identity }: ActiveCheckRules): string {
+/** Numbers of rules. Those of several policies may be equal, but requests look for results in their own ones. */
+const numbers = new WeakMap<ActiveCheckRules, number>()
+let lastNumber = 0
+
+function numberOf(rules: ActiveCheckRules): number {
+  const known = numbers.get(rules)
+  if (known !== undefined) return known
+  numbers.set(rules, ++lastNumber)
+  return lastNumber
+}
+
+/** Identifies a backend with the rules of a policy. */
+function keyOf({ label, settings }: CheckedBackend, rules: ActiveCheckRules): string {
   const { tls, tunnel } = settings
-  return [identity, label, tls?.identity ?? '', tunnel?.identity ?? ''].join(' ')
+  return [numberOf(rules), label, tls?.identity ?? '', tunnel?.identity ?? ''].join(' ')
 }
