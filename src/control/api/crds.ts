@@ -36,7 +36,7 @@ function definitionOf(row: ApiKind) {
 }
 
 /** `kubectl apply` stores a copy of a definition in an annotation, which may have 256 KiB. */
-const maxSchemaLength = 250_000
+const maxSchemaLength = 255_500
 
 /** The API server validates apiVersion, kind and metadata itself, so their schemas only give the type. */
 function objectSchema(row: ApiKind, version: string): OpenApiSchema {

@@ -132,38 +132,58 @@ function objectShape(node: ObjectNode): OpenApiSchema {
 
 /**
  * Returns a schema of at most `maxLength` characters, if its descriptions make it longer. First, objects of equal
- * fields describe them once, at the place nearest to the root: users read `kubectl explain` from there. Then
- * descriptions are left out from the deepest fields upwards.
+ * fields describe them once, at the place nearest to the root: users read `kubectl explain` from there. If that is not
+ * enough, fields with the same name and description are described once. Then descriptions are left out from the
+ * deepest fields upwards.
  */
 export function shortened(schema: OpenApiSchema, maxLength: number): OpenApiSchema {
-  const isLong = () => JSON.stringify(root).length > maxLength
   const root = structuredClone(schema)
-  if (!isLong()) return root
-  const described = new Set<string>()
-  const levels: DescribedFields[] = []
-  let level: OpenApiSchema[] = [root]
-  while (level.length > 0) {
-    const next: OpenApiSchema[] = []
-    const ofLevel: DescribedFields = []
-    for (const { properties, items, additionalProperties } of level) {
-      const fields = Object.values((properties ?? {}) as Record<string, { description?: string }>)
-      next.push(...fields, ...([items, additionalProperties].filter(Boolean) as OpenApiSchema[]))
-      const text = JSON.stringify(properties)
-      if (described.has(text)) withoutDescriptions(fields)
-      else described.add(text)
-      ofLevel.push(...fields)
-    }
-    levels.push(ofLevel)
-    level = next
+  const isLong = () => JSON.stringify(root).length > maxLength
+  if (isLong()) describeOnce(levelsOf(root), (fields) => JSON.stringify(fields))
+  if (isLong()) {
+    const single = levelsOf(root).map((objects) => objects.flatMap(eachAlone))
+    describeOnce(single, (fields) => JSON.stringify(descriptionsOf(fields)))
   }
-  while (isLong() && levels.length > 0) withoutDescriptions(levels.pop() ?? [])
+  const levels = levelsOf(root)
+  while (isLong() && levels.length > 0) levels.pop()?.forEach(withoutDescriptions)
   return root
 }
 
-type DescribedFields = { description?: string }[]
+/** The fields of an object, as in `properties`. */
+type Fields = Readonly<Record<string, { description?: string }>>
 
-function withoutDescriptions(fields: DescribedFields): void {
-  for (const field of fields) delete field.description
+/** Returns the fields of all objects, for each depth. */
+function levelsOf(root: OpenApiSchema): Fields[][] {
+  const levels: Fields[][] = []
+  for (let level = [root]; level.length > 0; ) {
+    const objects = level.map(({ properties }) => (properties ?? {}) as Fields)
+    levels.push(objects)
+    level = level.flatMap(({ items, additionalProperties }, index) => [
+      ...Object.values(objects[index] ?? {}),
+      ...([items, additionalProperties].filter(Boolean) as OpenApiSchema[]),
+    ])
+  }
+  return levels
+}
+
+/** Removes the descriptions of fields whose key has occurred before. */
+function describeOnce(levels: readonly Fields[][], keyOf: (fields: Fields) => string): void {
+  const described = new Set<string>()
+  for (const fields of levels.flat()) {
+    const key = keyOf(fields)
+    if (described.has(key)) withoutDescriptions(fields)
+    else described.add(key)
+  }
+}
+
+const eachAlone = (fields: Fields): Fields[] =>
+  Object.entries(fields).map(([name, field]) => ({ [name]: field }))
+
+const descriptionsOf = (fields: Fields) =>
+  Object.entries(fields).map(([name, { description }]) => [name, description])
+
+function withoutDescriptions(fields: Fields): void {
+  for (const field of Object.values(fields)) delete field.description
 }
 
 function validations(rules: readonly Rule[]): OpenApiSchema {

@@ -29,20 +29,20 @@ function groupRule(
   }
 }
 
-/** Written without spaces and, for two fields, without a count: definitions of kinds have a limited size. */
-const celCount = (fields: readonly string[]): string =>
-  fields.map((field) => `(has(${celField(field)})?1:0)`).join('+')
+/** Whether each field is set, as a list in CEL. Rules are short, because definitions of kinds have a limited size. */
+const celPresence = (fields: readonly string[]): string =>
+  `[${fields.map((field) => `has(${celField(field)})`).join(',')}]`
 
 export function exactlyOneOf(...fields: readonly string[]): Rule {
   const cel =
     fields.length === 2
       ? fields.map((field) => `has(${celField(field)})`).join(' != ')
-      : `${celCount(fields)} == 1`
+      : `${celPresence(fields)}.exists_one(x,x)`
   return groupRule('exactly one', fields, cel, (present) => present === 1)
 }
 
 export function atLeastOneOf(...fields: readonly string[]): Rule {
-  const cel = fields.map((field) => `has(${celField(field)})`).join(' || ')
+  const cel = fields.map((field) => `has(${celField(field)})`).join('||')
   return groupRule('at least one', fields, cel, (present) => present >= 1)
 }
 
@@ -50,7 +50,7 @@ export function atMostOneOf(...fields: readonly string[]): Rule {
   const cel =
     fields.length === 2
       ? fields.map((field) => `!has(${celField(field)})`).join(' || ')
-      : `${celCount(fields)} <= 1`
+      : `${celPresence(fields)}.filter(x,x).size()<=1`
   return groupRule('at most one', fields, cel, (present) => present <= 1)
 }
 
