@@ -122,6 +122,17 @@ int32_t sluice_add_builtin(sluice *core, int32_t mask, int32_t builtin, const ch
   return code;
 }
 
+int32_t sluice_add_words(sluice *core, int32_t mask, const char *words, const char *replacement) {
+  uint32_t place = sluice_mark(core);
+  uint32_t list = sluice_put(core, words, strlen(words));
+  uint32_t text = list == 0 ? 0 : sluice_put(core, replacement, strlen(replacement));
+  int32_t code = text == 0 ? SLUICE_ERROR_MEMORY
+                           : sluice_mask_add_words(core, mask, list, (int32_t)strlen(words), text,
+                                                   (int32_t)strlen(replacement));
+  sluice_reset(core, place);
+  return code;
+}
+
 int32_t sluice_add_pattern(sluice *core, int32_t mask, const char *pattern, const char *replacement) {
   int32_t regex = sluice_compile(core, pattern, 0);
   if (regex < 0) return regex;

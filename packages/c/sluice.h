@@ -53,6 +53,11 @@ int32_t sluice_compile(sluice *core, const char *pattern, int32_t flags);
 /* Adds a detector (SLUICE_DETECT_*) to a mask of sluice_mask_new. Of overlapping matches, earlier rules win. */
 int32_t sluice_add_builtin(sluice *core, int32_t mask, int32_t builtin, const char *replacement);
 
+/*
+ * Adds words and names to a mask, one a line: at most 10,000 of 256 bytes. They match as a whole, in upper or lower case.
+ */
+int32_t sluice_add_words(sluice *core, int32_t mask, const char *words, const char *replacement);
+
 /* Adds a regular expression to a mask. */
 int32_t sluice_add_pattern(sluice *core, int32_t mask, const char *pattern, const char *replacement);
 

@@ -47,7 +47,10 @@ type testCase struct {
 	}
 }
 
-type caseRule struct{ Pattern, Builtin, Replacement string }
+type caseRule struct {
+	Pattern, Builtin, Replacement string
+	Words                         []string
+}
 
 // caseText is `text`, `hex` (bytes that are not UTF-8) or `units` of UTF-16, `repeat` times.
 type caseText struct {
@@ -191,7 +194,7 @@ var caseBuiltins = map[string]Builtin{
 
 func rulesOf(list []caseRule) (rules []Matcher) {
 	for _, rule := range list {
-		rules = append(rules, Rule{rule.Pattern, caseBuiltins[rule.Builtin], rule.Replacement, rule.Replacement == ""})
+		rules = append(rules, Rule{rule.Pattern, caseBuiltins[rule.Builtin], rule.Words, rule.Replacement, rule.Replacement == ""})
 	}
 	return rules
 }

@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"io"
+	"strings"
 
 	"sluice.dev/sluice/internal/abi"
 )
@@ -65,11 +66,14 @@ var builtins = map[Builtin]struct {
 	Secret:             {abi.DetectSecret, "<SECRET>"},
 }
 
-// Rule replaces the matches of a pattern or of a builtin with a text.
+// Rule replaces the matches of a pattern, of a builtin or of words with a text.
 type Rule struct {
-	// Pattern is a regular expression in RE2 syntax. It is ignored if Builtin is set.
+	// Pattern is a regular expression in RE2 syntax. It is ignored if Builtin or Words is set.
 	Pattern string
 	Builtin Builtin
+	// Words are words and names, which match as a whole, in upper or lower case. At most 10,000 words of 256
+	// bytes. They are ignored if Builtin is set.
+	Words []string
 	// Replacement is the text of the builtin, or "<masked>", if it is empty.
 	Replacement string
 	// Remove replaces matches with nothing.
@@ -115,10 +119,25 @@ func addRule(on *instance, set int32, rule Rule) {
 		on.checked("adding a rule", "mask_add_builtin", i32(set), i32(builtin.detector), text, length)
 		return
 	}
+	if rule.Words != nil {
+		lines := strings.Join(oneLine(rule.Words), "\n")
+		words, size := on.put([]byte(lines))
+		on.checked("adding a list of words", "mask_add_words", i32(set), words, size, text, length)
+		return
+	}
 	regex := compilePattern(on, rule.Pattern, 0)
 	// The set has its own reference to the pattern.
 	defer on.call("regex_free", i32(regex))
 	on.checked("adding a rule", "mask_add", i32(set), i32(regex), text, length)
+}
+
+// oneLine returns the words without line breaks, which separate words in the core.
+func oneLine(words []string) []string {
+	lines := make([]string, len(words))
+	for index, word := range words {
+		lines[index] = strings.ReplaceAll(word, "\n", " ")
+	}
+	return lines
 }
 
 // Mask is a set of rules that are applied together. Of overlapping matches, the replacement of the first

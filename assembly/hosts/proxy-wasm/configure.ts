@@ -1,6 +1,6 @@
 // Reads the configuration of the filter: JSON in the words of GatewayPolicy and GatewayBackend.
 import { DETECT_API_KEY, DETECT_VAT, DETECT_TAX_ID, DETECT_NIR, DETECT_NIF, DETECT_FISCAL_CODE, DETECT_BSN, DETECT_PESEL, DETECT_PERSONNUMMER, DETECT_NINO, DETECT_NHS, DETECT_AADHAAR, DETECT_CPF, DETECT_CNPJ, DETECT_CARD, DETECT_EMAIL, DETECT_IBAN, DETECT_IP, DETECT_PHONE, DETECT_PRIVATE_KEY, DETECT_SECRET, DETECT_SIN, DETECT_SSN, REGEX_CASE_INSENSITIVE, REGEX_MATCH_ONLY } from '../../abi'
-import { addDetector, addPattern, freeSet, newSet } from '../../regex/set'
+import { addDetector, addPattern, addWords, freeSet, newSet } from '../../regex/set'
 import { regexCompile, regexFree } from '../../regex/index'
 import { append, appendAscii, appendByte, appendNumber, Bytes, clear, clearFailure, failure, newBytes, newRecord } from '../../texts/bytes'
 import { addGuard, freeGuards, newGuards } from '../../texts/chain'
@@ -225,7 +225,7 @@ function readGuards(rule: Rule, list: i32, isRequest: bool): i32 {
     const refusal = readRefusal(field(item, 'response'))
     const regex = field(item, 'regex')
     if (regex == 0) refuse(item, 'expected regex')
-    checkFields(regex, 'matches builtins action ')
+    checkFields(regex, 'matches builtins words action ')
     const action = field(regex, 'action')
     const rejects = isText(action, 'Reject')
     if (action != 0 && !rejects && !isText(action, 'Mask')) refuse(action, 'action must be Mask or Reject')
@@ -265,7 +265,24 @@ function readSet(regex: i32): i32 {
     const kind = readBuiltin(item)
     if (isGood() && addDetector(set, kind, replacement.data, replacement.used) < 0) refuse(item, 'more than 64 patterns and builtins')
   }
+  readWords(set, field(regex, 'words'))
   return set
+}
+
+const word: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+const words: Bytes = changetype<Bytes>(memory.data(offsetof<Bytes>()))
+
+function readWords(set: i32, list: i32): void {
+  if (firstItem(list) == 0) return
+  clear(words)
+  for (let item = firstItem(list); item != 0 && isGood(); item = node(item).next) {
+    copyText(item, word)
+    append(words, word.data, word.used)
+    appendByte(words, 10)
+  }
+  clear(replacement)
+  appendAscii(replacement, '<masked>')
+  if (isGood() && addWords(set, words.data, words.used, replacement.data, replacement.used) < 0) refuse(list, 'more than 10,000 words or 262,144 bytes, or a word of more than 256 bytes')
 }
 
 /** DETECT_*, and its text in `replacement`. */

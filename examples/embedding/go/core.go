@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
@@ -153,7 +154,10 @@ func (c *Core) test(name string, handle int32, text []byte) (is bool) {
 
 // Rule is a builtin (DETECT_*) or a pattern, and what replaces its matches; where two meet, the one
 // that begins first wins.
-type Rule struct{ Builtin, Pattern, Replacement string }
+type Rule struct {
+	Builtin, Pattern, Replacement string
+	Words                         []string
+}
 
 func (c *Core) newMask(rules []Rule) (int32, error) {
 	set, err := c.check(c.call("mask_new"))
@@ -169,6 +173,9 @@ func (c *Core) newMask(rules []Rule) (int32, error) {
 }
 
 func (c *Core) addRule(set int32, rule Rule) error {
+	if rule.Words != nil {
+		return c.addWords(set, rule)
+	}
 	name, which := "mask_add_builtin", c.abi[rule.Builtin]
 	if rule.Builtin == "" {
 		regex, err := c.compile(rule.Pattern)
@@ -183,6 +190,14 @@ func (c *Core) addRule(set int32, rule Rule) error {
 	c.scratch(func() {
 		bytes := []byte(rule.Replacement)
 		_, err = c.check(c.call(name, set, which, c.put(bytes), int32(len(bytes))))
+	})
+	return err
+}
+
+func (c *Core) addWords(set int32, rule Rule) (err error) {
+	c.scratch(func() {
+		words, text := []byte(strings.Join(rule.Words, "\n")), []byte(rule.Replacement)
+		_, err = c.check(c.call("mask_add_words", set, c.put(words), int32(len(words)), c.put(text), int32(len(text))))
 	})
 	return err
 }

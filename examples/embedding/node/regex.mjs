@@ -45,6 +45,15 @@ export class Mask {
     )
   }
 
+  addWords(words, replacement) {
+    const { core } = this
+    const [list, bytes] = [utf8(words.join('\n')), utf8(replacement)]
+    core.scoped(() => {
+      const [from, text] = [core.put(list), core.put(bytes)]
+      core.check(core.call.mask_add_words(this.set, from, list.length, text, bytes.length))
+    })
+  }
+
   addPattern(pattern, replacement) {
     const { core } = this
     const { handle, offset } = compile(core, pattern)

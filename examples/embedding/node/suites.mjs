@@ -78,8 +78,9 @@ function cutsOf(length) {
 
 function maskProblem(core, example) {
   const mask = new Mask(core)
-  for (const { builtin, pattern, replacement } of example.rules ?? builtins) {
-    if (pattern === undefined) mask.addBuiltin(core.constants[builtin], replacement)
+  for (const { builtin, pattern, words, replacement } of example.rules ?? builtins) {
+    if (words !== undefined) mask.addWords(words, replacement)
+    else if (pattern === undefined) mask.addBuiltin(core.constants[builtin], replacement)
     else mask.addPattern(pattern, replacement)
   }
   const bytes = bytesOf(example)

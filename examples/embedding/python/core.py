@@ -94,13 +94,16 @@ class Regex:
 
 class Mask:
     def __init__(self, core: Core, rules: list[dict]) -> None:
-        """`rules`: a `builtin` (DETECT_*) or a `pattern` each, and the `replacement` of its matches."""
+        """`rules`: a `builtin` (DETECT_*), a `pattern` or `words` each, and the `replacement` of its matches."""
         self.core = core
         self.set = core.check(core.call("mask_new"))
         for rule in rules:
             data = rule["replacement"].encode()
             with core.scratch():
-                if "pattern" in rule:
+                if "words" in rule:
+                    words = "\n".join(rule["words"]).encode()
+                    added = core.call("mask_add_words", self.set, core.put(words), len(words), core.put(data), len(data))
+                elif "pattern" in rule:
                     regex = Regex(core, rule["pattern"])
                     added = core.call("mask_add", self.set, regex.handle, core.put(data), len(data))
                     # The set keeps it.

@@ -19,6 +19,7 @@ export {
   MaskStream,
   type PatternRule,
   type Rule,
+  type WordsRule,
 } from './masks.ts'
 export { init, type Modules } from './modules.ts'
 export { Pattern, PatternError, type Span } from './patterns.ts'

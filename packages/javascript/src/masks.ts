@@ -49,8 +49,17 @@ export interface BuiltinRule {
   readonly replacement?: string
 }
 
+/**
+ * Replaces words and names, with `<masked>` if there is no replacement. They match as a whole, in upper or lower case. At
+ * most 10,000 words of 256 bytes.
+ */
+export interface WordsRule {
+  readonly words: readonly string[]
+  readonly replacement?: string
+}
+
 /** A text is a pattern. */
-export type Rule = string | PatternRule | BuiltinRule
+export type Rule = string | PatternRule | BuiltinRule | WordsRule
 
 /** The detectors of the core. `{ ...Builtin.Email, replacement: '<mail>' }` has another replacement. */
 export const Builtin: { readonly [Name in BuiltinName]: BuiltinRule } = {
@@ -86,10 +95,14 @@ function checkRule(rule: unknown, index: number): asserts rule is Rule {
     throw new TypeError(`rules[${index}]${problem}`)
   }
   if (typeof rule !== 'object' || rule === null) return fail(' must be a string or an object')
-  const { builtin, pattern, replacement } = rule as Record<string, unknown>
+  const { builtin, pattern, words, replacement } = rule as Record<string, unknown>
   if ('builtin' in rule) {
     if (typeof builtin !== 'string' || !Object.hasOwn(Builtin, builtin)) {
       fail(`.builtin must be one of ${Object.keys(Builtin).join(', ')}`)
+    }
+  } else if ('words' in rule) {
+    if (!Array.isArray(words) || !words.every((word) => typeof word === 'string')) {
+      fail('.words must be an array of strings')
     }
   } else if (typeof pattern !== 'string') fail('.pattern must be a string')
   if (replacement !== undefined && typeof replacement !== 'string') {
@@ -106,6 +119,9 @@ function ruleOf(rule: Rule, index: number): MaskRule {
       replacement: rule.replacement ?? builtinReplacements[rule.builtin],
     }
   }
+  if ('words' in rule) {
+    return { words: rule.words, replacement: rule.replacement ?? patternReplacement }
+  }
   const { pattern, replacement = patternReplacement, ignoreCase = false } = rule
   return { pattern, replacement, options: { caseInsensitive: ignoreCase } }
 }
@@ -116,9 +132,10 @@ export function rulesOf(rules: readonly Rule[]): MaskRule[] {
   return rules.map(ruleOf)
 }
 
-/** The pattern of a rule that the core has refused. @internal */
+/** The pattern, or the words, of a rule that the core has refused. @internal */
 export function patternOf(rule: Rule | undefined): string {
   if (typeof rule === 'string') return rule
+  if (rule !== undefined && 'words' in rule) return rule.words.join('\n')
   return rule !== undefined && 'pattern' in rule ? rule.pattern : ''
 }
 

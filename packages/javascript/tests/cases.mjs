@@ -78,10 +78,12 @@ const otherBuiltins = {
   DETECT_SECRET: 'Secret',
 }
 
-const ruleOf = ({ pattern, builtin, replacement }) =>
-  pattern === undefined
-    ? { builtin: builtins[builtin] ?? otherBuiltins[builtin], replacement }
-    : { pattern, replacement }
+const ruleOf = ({ pattern, builtin, words, replacement }) =>
+  words !== undefined
+    ? { words, replacement }
+    : pattern === undefined
+      ? { builtin: builtins[builtin] ?? otherBuiltins[builtin], replacement }
+      : { pattern, replacement }
 
 function maskProblem({ rules, masked, maskedHex, repeat, hold, ...example }) {
   const mask = new Mask(rules?.map(ruleOf) ?? allBuiltins)

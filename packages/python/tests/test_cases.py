@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskStream, Pattern, PatternError, RateLimiter, Route, Router, Rule
+from sluice_core import Builtin, Guard, Guards, GuardsError, Mask, MaskStream, Pattern, PatternError, RateLimiter, Route, Router, Rule, Words
 from sluice_core.tokens import vocabulary
 
 folder = Path(os.environ["CASES"])
@@ -43,6 +43,8 @@ def bytes_of(case: dict[str, Any]) -> bytes:
 
 
 def rule_of(rule: dict[str, Any]) -> Rule:
+    if "words" in rule:
+        return Rule(Words(rule["words"]), rule["replacement"])
     return Rule(rule["pattern"] if "pattern" in rule else by_code[rule["builtin"]], rule["replacement"])
 
 

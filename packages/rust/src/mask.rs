@@ -73,9 +73,11 @@ impl Builtin {
 enum Matcher {
     Builtin(i32),
     Pattern(String),
+    /// One word a line
+    Words(String),
 }
 
-/// Replaces the matches of a pattern or of a builtin with a text.
+/// Replaces the matches of a pattern, of a builtin or of words with a text.
 #[derive(Clone, Debug)]
 pub struct Rule {
     matcher: Matcher,
@@ -87,6 +89,19 @@ impl Rule {
     pub fn new(pattern: impl Into<String>, replacement: impl Into<String>) -> Rule {
         Rule {
             matcher: Matcher::Pattern(pattern.into()),
+            replacement: replacement.into(),
+        }
+    }
+
+    /// Replaces words and names, which match as a whole, in upper or lower case. At most 10,000 words of 256 bytes.
+    pub fn words<W: AsRef<str>>(
+        words: impl IntoIterator<Item = W>,
+        replacement: impl Into<String>,
+    ) -> Rule {
+        let line = |word: W| word.as_ref().replace('\n', " ");
+        let lines: Vec<String> = words.into_iter().map(line).collect();
+        Rule {
+            matcher: Matcher::Words(lines.join("\n")),
             replacement: replacement.into(),
         }
     }
@@ -128,6 +143,13 @@ fn add_rule(core: &mut Core, set: i32, rule: &Rule) -> Result<()> {
     let [text, length] = core.put(rule.replacement.as_bytes())?;
     let (function, what) = match &rule.matcher {
         Matcher::Builtin(code) => ("mask_add_builtin", *code),
+        Matcher::Words(lines) => {
+            let [words, size] = core.put(lines.as_bytes())?;
+            let arguments = [Val::I32(set), words, size, text, length];
+            return core
+                .checked("adding a list of words", "mask_add_words", &arguments)
+                .map(|_| ());
+        }
         Matcher::Pattern(pattern) => ("mask_add", compile_pattern(core, pattern, 0)?),
     };
     let arguments = [Val::I32(set), Val::I32(what), text, length];

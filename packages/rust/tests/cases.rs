@@ -124,6 +124,9 @@ fn rules_of(case: &Value) -> Vec<Rule> {
     };
     let rule = |rule: &Value| {
         let replacement = text(&rule["replacement"], "");
+        if let Some(words) = rule["words"].as_array() {
+            return Rule::words(words.iter().map(|word| text(word, "")), replacement);
+        }
         match rule["pattern"].as_str() {
             Some(pattern) => Rule::new(pattern, replacement),
             None => Rule::from(builtin(text(&rule["builtin"], ""))).with(replacement),

@@ -24,9 +24,9 @@ import {
   DETECT_VAT,
 } from './abi.ts'
 import { CoreError } from './errors.ts'
+import { patternMessages } from './pattern-messages.ts'
 import { flagsOf, type RegexOptions } from './regex.ts'
 import { currentHost, type RegexHost } from './regex-host.ts'
-import { patternMessages } from './pattern-messages.ts'
 import { type RegexProblem, regexProblem, wordsProblem } from './regex-problem.ts'
 import { sizeOf } from './text-host.ts'
 

@@ -85,7 +85,12 @@ describe('builtin mask rules', () => {
 interface StreamCase extends CaseText {
   readonly title: string
   /** Default: the five builtins. */
-  readonly rules?: readonly { pattern?: string; builtin?: string; replacement: string }[]
+  readonly rules?: readonly {
+    pattern?: string
+    builtin?: string
+    words?: string[]
+    replacement: string
+  }[]
   /** The maximum number of bytes that a stream may hold back; -1: unlimited. */
   readonly hold?: number
   readonly masked?: string
@@ -124,10 +129,12 @@ for (const { name, about, cases } of streamFiles) {
     it.each(cases)('$title', (example) => {
       const { rules, hold, masked, maskedHex, repeat } = example
       using mask = maskOf(
-        rules?.map(({ pattern, builtin, replacement }) =>
-          pattern === undefined
-            ? { builtin: builtinOf(builtin), replacement }
-            : { pattern, replacement },
+        rules?.map(({ pattern, builtin, words, replacement }) =>
+          words !== undefined
+            ? { words, replacement }
+            : pattern === undefined
+              ? { builtin: builtinOf(builtin), replacement }
+              : { pattern, replacement },
         ) ?? builtinRules,
       )
       const bytes = bytesOfCase(example)

@@ -17,7 +17,10 @@ const isInWord = (character: string | undefined) =>
 /** Whether two characters are equal, as RegExp compares them with simple case folding. */
 function isEqual(a: string, b: string): boolean {
   const plain = (character: string) =>
-    character.replace(/\s|\u0085/u, ' ').replace(/[\u02bc\u2019]/u, "'").replace(/[\u2010\u2011]/u, '-')
+    character
+      .replace(/\s|\u0085/u, ' ')
+      .replace(/[\u02bc\u2019]/u, "'")
+      .replace(/[\u2010\u2011]/u, '-')
   const [first, second] = [plain(a), plain(b)]
   const point = first.codePointAt(0)?.toString(16)
   return first === second || new RegExp(`^\\u{${point}}$`, 'iu').test(second)
@@ -26,7 +29,9 @@ function isEqual(a: string, b: string): boolean {
 /** A mask that compares every word at every position. */
 function naive(words: readonly string[], text: string): string {
   const characters = [...text]
-  const lists = words.map((word) => [...word.replace(/^[\t\n ]+|[\t\n ]+$/g, '')]).filter(({ length }) => length > 0)
+  const lists = words
+    .map((word) => [...word.replace(/^[\t\n ]+|[\t\n ]+$/g, '')])
+    .filter(({ length }) => length > 0)
   let masked = ''
   for (let at = 0; at < characters.length; ) {
     let longest = 0
@@ -46,7 +51,9 @@ function naive(words: readonly string[], text: string): string {
 }
 
 /** Characters with several cases and sizes, boundaries of words, and scripts without spaces. */
-const alphabet = [...'aAnNkKsS\u017f\u212a1_ \t\u00a0-\u2010\'\u2019.@éÉ\u0301ßẞåÅ\u212bжЖǅ李さ한กⰀⱥȺ𐐀𐐨']
+const alphabet = [
+  ..."aAnNkKsS\u017f\u212a1_ \t\u00a0-\u2010'\u2019.@éÉ\u0301ßẞåÅ\u212bжЖǅ李さ한กⰀⱥȺ𐐀𐐨",
+]
 const randomWord = (random: Random, most: number): string =>
   Array.from({ length: 1 + random.below(most) }, () => random.pick(alphabet)).join('')
 

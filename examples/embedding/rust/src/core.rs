@@ -152,6 +152,10 @@ impl Core {
             let (name, which) = match &rule.finds {
                 Finds::Builtin(name) => ("mask_add_builtin", self.abi[name]),
                 Finds::Pattern(pattern) => ("mask_add", self.compile(pattern, 0)?),
+                Finds::Words(lines) => {
+                    self.add_words(set, lines, &rule.replacement)?;
+                    continue;
+                }
             };
             self.scratch(|core| {
                 let [address, length] = core.put(rule.replacement.as_bytes());
@@ -164,6 +168,15 @@ impl Core {
             }
         }
         Ok(set)
+    }
+
+    fn add_words(&mut self, set: i32, lines: &str, replacement: &str) -> Result<i32, Code> {
+        self.scratch(|core| {
+            let [words, size] = core.put(lines.as_bytes());
+            let [text, length] = core.put(replacement.as_bytes());
+            let added = core.call("mask_add_words", &[Val::I32(set), words, size, text, length]);
+            core.check(added)
+        })
     }
 
     /// Masks a text that arrives cut at `cuts`; what comes out does not depend on them.
@@ -192,10 +205,11 @@ impl Core {
     }
 }
 
-/// What a rule of a mask finds: a builtin (DETECT_*), or a regular expression.
+/// What a rule of a mask finds: a builtin (DETECT_*), a regular expression, or words, one a line.
 pub enum Finds {
     Builtin(String),
     Pattern(String),
+    Words(String),
 }
 
 /// What to replace by what.

@@ -4,7 +4,7 @@ from .guards import Guard, Guards, GuardsError, MessageDetails, Rewriter
 from .kernel import CoreError
 from .limits import RateLimit, RateLimiter
 from .log_filter import MaskFilter
-from .masks import Builtin, Mask, MaskStream, Pattern, PatternError, Rule
+from .masks import Builtin, Mask, MaskStream, Pattern, PatternError, Rule, Words
 from .routes import Route, Router
 from .tokens import TokenCounter, count_tokens
 
@@ -27,5 +27,6 @@ __all__ = [
     "Router",
     "Rule",
     "TokenCounter",
+    "Words",
     "count_tokens",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -120,10 +120,26 @@ class Builtin(Enum):
 
 
 @dataclass(frozen=True)
-class Rule:
-    """Replaces the matches of a pattern, or of a builtin, with a text."""
+class Words:
+    """Words and names, which match as a whole, in upper or lower case. At most 10,000 words of 256 bytes."""
 
-    matches: str | Builtin
+    words: tuple[str, ...]
+
+    def __init__(self, words: Iterable[str]) -> None:
+        if isinstance(words, str):
+            raise TypeError("words must be a list of words, not str")
+        checked = tuple(words)
+        for index, word in enumerate(checked):
+            if not isinstance(word, str):
+                raise TypeError(f"words[{index}] must be a str, not {type(word).__name__}")
+        object.__setattr__(self, "words", checked)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Replaces the matches of a pattern, of a builtin or of words with a text."""
+
+    matches: str | Builtin | Words
     replacement: str | None = None
     ignore_case: bool = False
 
@@ -135,7 +151,7 @@ class Rule:
 
 
 #: A rule, or what it matches.
-RuleLike = Rule | Builtin | str
+RuleLike = Rule | Builtin | Words | str
 
 
 def compile_rules(core: Core, rules: Sequence[RuleLike]) -> int:
@@ -152,12 +168,12 @@ def compile_rules(core: Core, rules: Sequence[RuleLike]) -> int:
 
 def checked_rules(rules: Sequence[RuleLike]) -> tuple[RuleLike, ...]:
     """The rules. Raises TypeError if one is no rule; a text alone would be one rule for each character."""
-    if isinstance(rules, (str, bytes, Rule, Builtin)):
+    if isinstance(rules, (str, bytes, Rule, Builtin, Words)):
         raise TypeError(f"rules must be a list of rules, not {type(rules).__name__}")
     for index, each in enumerate(checked := tuple(rules)):
         rule = each if isinstance(each, Rule) else Rule(each)
-        if not isinstance(rule.matches, (str, Builtin)):
-            raise TypeError(f"rules[{index}] must match a str or a Builtin, not {type(rule.matches).__name__}")
+        if not isinstance(rule.matches, (str, Builtin, Words)):
+            raise TypeError(f"rules[{index}] must match a str, a Builtin or Words, not {type(rule.matches).__name__}")
         if not isinstance(rule.text, str):
             raise TypeError(f"rules[{index}].replacement must be a str, not {type(rule.text).__name__}")
     return checked
@@ -170,6 +186,12 @@ def _add_rule(core: Core, mask: int, rule: Rule) -> None:
         if isinstance(rule.matches, Builtin):
             builtin = abi[rule.matches.value[0]]
             core.checked("adding a rule", "mask_add_builtin", mask, builtin, address, len(text))
+            return
+        if isinstance(rule.matches, Words):
+            # A line of the list is a word.
+            words = utf8("\n".join(word.replace("\n", " ") for word in rule.matches.words))
+            arguments = (mask, core.put(words), len(words), address, len(text))
+            core.checked("adding a list of words", "mask_add_words", *arguments)
             return
         flags = abi["REGEX_CASE_INSENSITIVE"] if rule.ignore_case else 0
         regex = compile_pattern(core, rule.matches, flags)

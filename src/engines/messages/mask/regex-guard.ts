@@ -11,6 +11,7 @@ import {
 interface Searched {
   readonly matches: readonly string[]
   readonly builtins: readonly Builtin[]
+  readonly words?: readonly string[] | undefined
 }
 
 /** Matches texts with the form of a placeholder. Its bounded length limits what streams must hold back. */
@@ -24,16 +25,35 @@ interface RegexConfig extends Searched {
   readonly extraRules?: readonly MaskRule[]
 }
 
-const rulesOf = ({ matches, builtins }: Searched, extraRules: readonly MaskRule[]): MaskRule[] => [
+/** Words in both forms in which their accents may be written. */
+export const bothForms = (words: readonly string[]): string[] => [
+  ...new Set(words.flatMap((word) => [word, word.normalize('NFC'), word.normalize('NFD')])),
+]
+
+export const wordsRule = (words: readonly string[]): MaskRule => ({
+  words: bothForms(words),
+  replacement: patternReplacement,
+})
+
+const hasWords = ({ words = [] }: Searched): boolean => words.length > 0
+
+const rulesOf = (
+  { matches, builtins, words = [] }: Searched,
+  extraRules: readonly MaskRule[],
+): MaskRule[] => [
   ...matches.map((pattern) => ({ pattern, replacement: patternReplacement })),
   ...builtins.map((builtin) => ({ builtin, replacement: builtinReplacements[builtin] })),
+  ...(words.length > 0 ? [wordsRule(words)] : []),
   ...extraRules,
 ]
 
 /** @throws Error if a pattern cannot be compiled; the control plane rejects such patterns. */
 export function compileGuardMask(searched: Searched, extraRules: readonly MaskRule[] = []): Mask {
   const outcome = compileMask(rulesOf(searched, extraRules))
-  if (!outcome.ok) throw new Error(`matches[${outcome.rule}]: ${outcome.message}`)
+  if (!outcome.ok) {
+    const field = outcome.rule < searched.matches.length ? `matches[${outcome.rule}]` : 'words'
+    throw new Error(`${field}: ${outcome.message}`)
+  }
   return outcome.mask
 }
 
@@ -58,16 +78,18 @@ export class RegexGuard {
     return rulesOf(this.#config, this.#config.extraRules ?? [])
   }
 
-  /** Names a rule: its builtin, or its position among the patterns. */
+  /** Names a rule: its builtin, `words`, or its position among the patterns. */
   nameOf(rule: number): string {
     const { matches, builtins } = this.#config
     const builtin = builtins[rule - matches.length]
+    if (hasWords(this.#config) && rule === matches.length + builtins.length) return 'words'
     return builtin === undefined ? `pattern ${rule}` : `builtin ${builtin}`
   }
 
   /** Whether a rule is one of `extraRules`, or the rule for placeholders. */
   isExtraRule(rule: number): boolean {
-    return rule >= this.#config.matches.length + this.#config.builtins.length
+    const { matches, builtins } = this.#config
+    return rule >= matches.length + builtins.length + (hasWords(this.#config) ? 1 : 0)
   }
 
   /** The mask, for texts of parsed messages. It is compiled at the first use, also after `dispose`. */

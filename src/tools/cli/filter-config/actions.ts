@@ -1,5 +1,6 @@
 /** What the filter does for a rule of a route, from the policies that apply to it. */
 
+import { bothForms } from '../../../engines/messages/mask/regex-guard.ts'
 import type {
   BackendAiConfig,
   GuardConfig,
@@ -165,11 +166,12 @@ export class ActionCompiler {
           `${path}[${at}].regex.action: the filter masks matches and does not restore them`,
         )
       }
-      const { matches, builtins, refusal } = guard
+      const { matches, builtins, words = [], refusal } = guard
       const action: 'Mask' | 'Reject' = guard.action === 'Reject' ? 'Reject' : 'Mask'
       const regex = {
         ...(matches.length > 0 && { matches }),
         ...(builtins.length > 0 && { builtins }),
+        ...(words.length > 0 && { words: bothForms(words) }),
         action,
       }
       const response = { message: refusal.message, statusCode: refusal.status }

@@ -5,6 +5,7 @@ interface FilterGuard {
   readonly regex: {
     readonly matches?: readonly string[]
     readonly builtins?: readonly string[]
+    readonly words?: readonly string[]
     readonly action?: 'Mask' | 'Reject'
   }
   readonly response?: { readonly message: string; readonly statusCode: number }

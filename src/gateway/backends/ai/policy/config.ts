@@ -108,6 +108,7 @@ const regex = record({
   ...settings,
   matches: list(text),
   builtins: list(choice(...builtinNames)),
+  words: optional(list(text)),
   action: choice('Mask', 'Reject', 'Reversible'),
 })
 type RegexConfig = Infer<typeof regex>

@@ -1,6 +1,7 @@
 /** Compiles the guards of a policy, and reports what keeps them from being enforced. */
 import { checkRegex } from '../../../../engines/core/regex.ts'
 import { compileMask } from '../../../../engines/core/regex-mask.ts'
+import { wordsRule } from '../../../../engines/messages/mask/regex-guard.ts'
 import type { References } from '../../../../ground/model/references.ts'
 import type { SecretRef } from '../../../../ground/model/resources.ts'
 import { compile as compileAuth } from '../../../policies/backend-simple/auth/index.ts'
@@ -126,6 +127,7 @@ export class GuardCompiler {
   /** Compiles a regex guard. Matches in responses that may be streamed are always masked. */
   #regex(spec: RegexSpec, path: string, list: 'request' | 'response') {
     const { matches = [], builtins = [], action = 'Mask' } = spec
+    const words = this.#words(spec, path)
     const isStreamed = this.#mayStream && list === 'response'
     // Nothing restores texts in results of tools.
     const isReversible = action === 'Reversible' && list === 'request' && this.#mayStream
@@ -145,11 +147,40 @@ export class GuardCompiler {
         this.remark(`${path}.matches[${at}]`, message)
       }
     }
-    if (matches.length + builtins.length === 0) {
-      this.remark(path, 'has neither matches nor builtins: it finds nothing')
+    if (matches.length + builtins.length + words.length === 0) {
+      this.remark(path, 'has no matches, builtins or words: it finds nothing')
     }
     const acts = (action === 'Reject' && !isStreamed) || isReversible ? action : 'Mask'
-    return { type: 'regex', matches, builtins, action: acts } as const
+    const found = { matches, builtins, ...(words.length > 0 && { words }) }
+    return { type: 'regex', ...found, action: acts } as const
+  }
+
+  /** The words of the list and of the ConfigMap. */
+  #words({ words = [], wordsRef }: RegexSpec, path: string): readonly string[] {
+    this.#checkWords(words, `${path}.words`)
+    if (wordsRef === undefined) return words
+    const at = `${path}.wordsRef`
+    const { name, key = 'words' } = wordsRef
+    const configMap = this.#references.configMap(name)
+    if (configMap === undefined) {
+      this.refuse(at, `ConfigMap ${name} does not exist`)
+      return words
+    }
+    const entry = configMap.entry(key)
+    if (entry === undefined) {
+      this.refuse(at, `ConfigMap ${configMap.label} has no text ${key}`)
+      return words
+    }
+    const referenced = linesOf(entry)
+    const problem = wordsProblem(referenced) ?? wordsProblem([...words, ...referenced])
+    if (problem === undefined) return [...words, ...referenced]
+    this.refuse(at, `ConfigMap ${configMap.label}, ${key}: ${problem}`)
+    return words
+  }
+
+  #checkWords(words: readonly string[], path: string): void {
+    const problem = wordsProblem(words)
+    if (problem !== undefined) this.refuse(path, problem)
   }
 
   #webhook({ backendRef, forwardHeaderMatches = [] }: WebhookSpec, path: string) {
@@ -226,6 +257,22 @@ export class GuardCompiler {
       return config === undefined ? [] : [{ field, config }]
     })
   }
+}
+
+/** The lines of a text that are not empty. */
+const linesOf = (text: string): string[] =>
+  text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+
+/** Returns what is wrong with a list of words. */
+function wordsProblem(words: readonly string[]): string | undefined {
+  if (words.length === 0) return undefined
+  const outcome = compileMask([wordsRule(words)])
+  if (!outcome.ok) return outcome.message
+  outcome.mask.dispose()
+  return undefined
 }
 
 /** Returns true if matches of the pattern have no maximum length. */

@@ -153,6 +153,17 @@ const regex = object('Regex', {
     ),
     'Kinds of data to find, in addition to matches.',
   ),
+  words: optional(
+    list(text({ min: 1, max: 256 }), { max: 1024 }),
+    'Words and names to find, as a whole and in upper or lower case.',
+  ),
+  wordsRef: optional(
+    object('WordsRef', {
+      name: required(shortString, 'Name of a ConfigMap in the namespace of the policy.'),
+      key: optional(shortString, { doc: 'Entry with one word per line.', default: 'words' }),
+    }),
+    'Further words from a ConfigMap.',
+  ),
   action: optional(
     choice('Action', {
       Mask: 'what matches is masked',
