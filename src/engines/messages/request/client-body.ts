@@ -57,56 +57,68 @@ const withPath = (body: JsonObject, { model, stream }: PathFields): JsonObject =
   stream,
 })
 
-export class ClientBody implements RequestBody, RecordSource {
-  readonly bytes: Buffer
-  /** The format in which a provider can get the body as it came; undefined if there is none. */
-  readonly #format: ClientFormat | undefined
-  readonly #fields: JsonObject | undefined
+/** What was found in a body that may be passed on as it came. */
+export interface ScannedBody {
+  /** The format in which a provider can get the body. */
+  readonly format: ClientFormat
   /** What the path says instead of the body. */
   readonly inPath: PathFields | undefined
+  readonly fields: JsonObject
   /** Where the value of `model` is; undefined unless there is exactly one. */
-  readonly #model: ByteRange | undefined
+  readonly model: ByteRange | undefined
+  readonly hasMessages: boolean
+}
+
+/** Returns undefined if the body must be parsed. */
+function scan(bytes: Buffer, format: ClientFormat, inPath?: PathFields): ScannedBody | undefined {
+  const scanner = scanners.get(format)
+  if (scanner === undefined || !isUtf8(bytes) || !scanner.scanObject(bytes)) return undefined
+  const fields = scanner.values()
+  const hasMessages = scanner.isArray('messages')
+  if (inPath === undefined) {
+    return { format, inPath, fields, model: scanner.rangeOf('model'), hasMessages }
+  }
+  if (fields.model !== undefined || fields.stream !== undefined) return undefined
+  return { format, inPath, fields: withPath(fields, inPath), model: undefined, hasMessages }
+}
+
+export class ClientBody implements RequestBody, RecordSource {
+  readonly bytes: Buffer
+  /** Undefined if the body must be written again. */
+  readonly scanned: ScannedBody | undefined
+  /** What the path says instead of the body. */
+  readonly inPath: PathFields | undefined
   #parsed: ParsedBody | undefined
-  /** True if the body may be passed on as it came and has a list of messages. */
-  readonly hasMessages: boolean = false
 
   /**
    * `format` is set if the body may be passed on as it came.
    * @throws LlmError 400 if the body is not a JSON object.
    */
-  constructor(bytes: Buffer, format: ClientFormat | undefined, inPath?: PathFields) {
+  constructor(bytes: Buffer, format: ClientFormat | undefined, inPath?: PathFields)
+  /** A body with the same bytes as one that was read before. */
+  constructor(bytes: Buffer, scanned: ScannedBody)
+  constructor(bytes: Buffer, from: ClientFormat | ScannedBody | undefined, inPath?: PathFields) {
+    const isScanned = from !== undefined && 'fields' in from
     this.bytes = bytes
-    this.inPath = inPath
-    const scanner = format && scanners.get(format)
-    if (scanner === undefined || !isUtf8(bytes) || !scanner.scanObject(bytes)) {
-      this.#parsed = parseBody(bytes)
-      return
-    }
-    const fields = scanner.values()
-    this.hasMessages = scanner.isArray('messages')
-    if (inPath === undefined) {
-      this.#format = format
-      this.#fields = fields
-      this.#model = scanner.rangeOf('model')
-    } else if (fields.model === undefined && fields.stream === undefined) {
-      this.#format = format
-      this.#fields = withPath(fields, inPath)
-    }
+    this.inPath = isScanned ? from.inPath : inPath
+    this.scanned = isScanned ? from : from && scan(bytes, from, inPath)
+    if (this.scanned === undefined) this.#parsed = parseBody(bytes)
   }
 
   /** Returns the fields if no correction for a provider with the client's format changes the others. */
   fieldsToPassOn(format: ClientFormat): JsonObject | undefined {
-    const isWhole = this.hasMessages || !hasMessages(format)
-    return this.#format === format && isWhole ? this.#fields : undefined
+    const { scanned } = this
+    if (scanned === undefined || scanned.format !== format) return undefined
+    return scanned.hasMessages || !hasMessages(format) ? scanned.fields : undefined
   }
 
   /** True if every reader finds the same top-level fields in the bytes; otherwise the body is written again. */
   get isUnambiguous(): boolean {
-    return this.#fields !== undefined
+    return this.scanned !== undefined
   }
 
   get fields(): JsonObject {
-    return this.#fields ?? this.whole
+    return this.scanned?.fields ?? this.whole
   }
 
   get whole(): JsonObject {
@@ -129,8 +141,8 @@ export class ClientBody implements RequestBody, RecordSource {
 
   /** Returns the bytes with this model; undefined if the body must be written again for it. */
   withModel(model: string): Buffer | undefined {
-    if (this.inPath !== undefined || this.#fields?.model === model) return this.bytes
-    const range = this.#model
+    if (this.inPath !== undefined || this.scanned?.fields.model === model) return this.bytes
+    const range = this.scanned?.model
     if (range === undefined) return undefined
     const before = this.bytes.subarray(0, range.start)
     return Buffer.concat([

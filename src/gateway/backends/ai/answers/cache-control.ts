@@ -38,20 +38,20 @@ const noCache: CacheDirectives = { ...noDirectives, mayServe: false, mayStore: f
  * applies, as RFC 9111 advises. `Pragma: no-cache` is read only if there is no Cache-Control.
  */
 export function readCacheDirectives(headers: HeaderFields): CacheDirectives {
+  if (!headers.has(optOutHeader)) return readCacheControl(headers)
   const optOuts = headers.getAll(optOutHeader)
-  if (optOuts.length === 0) return readCacheControl(headers)
   headers.remove(optOutHeader)
   const isExact = optOuts.every((value) => value.trim().toLowerCase() === 'exact')
   return isExact ? { ...readCacheControl(headers), mayServeSimilar: false } : noCache
 }
 
 function readCacheControl(headers: HeaderFields): CacheDirectives {
-  const fields = headers.getAll('cache-control')
-  if (fields.length === 0) {
+  if (!headers.has('cache-control')) {
+    if (!headers.has('pragma')) return noDirectives
     const isPragma = headers.getAll('pragma').some((value) => /\bno-cache\b/i.test(value))
     return isPragma ? { ...noDirectives, mayServe: false } : noDirectives
   }
-  const directives = directivesOf(fields.join(','))
+  const directives = directivesOf(headers.getAll('cache-control').join(','))
   const isStoreRefused = directives.has('no-store')
   return {
     ...noDirectives,

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { ClientFormat } from '../../../../engines/messages/format.ts'
+import type { KnownFormat } from '../../../../engines/messages/formats/index.ts'
 import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
 import type { OutgoingRequest } from '../../../../engines/messages/request/outgoing.ts'
 import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
@@ -13,6 +14,7 @@ import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import type { ModelProvider } from '../../../../ground/model/model-providers.ts'
 import { ownerDigest } from '../../../principal/principal.ts'
 import { whyNotCacheable } from '../answers/cacheable.ts'
+import { rememberRequest, repeatedRequest } from '../answers/repeated-requests.ts'
 import type { CacheConfig } from '../policy/config.ts'
 import type { ModelCall } from './model-call.ts'
 import { canJudgeAgain, isJudgedByService } from './served-answers.ts'
@@ -54,9 +56,6 @@ export function ownerOf(
 /** Headers of SDKs that differ between equal requests. */
 const ofTransport = /stainless|session|request|retry|timeout|device|turn|window|client/
 
-/** Keys by the digests of a request's inputs and bytes, so that repeated requests are not parsed. */
-const keysOfBytes = new BoundedMap<string, string>(4_096)
-
 /** Returns the key of the answer, or why the cache does not apply. */
 export function keyFor(
   call: ModelCall,
@@ -67,22 +66,21 @@ export function keyFor(
   if (whyNot !== undefined) return { whyNot }
   const owner = ownerOf(call, cache)
   if (owner === undefined) return { whyNot: 'nothing says who the client is' }
-  const inputs = inputsOf(call, outgoing, owner)
-  const body = call.request?.body
-  // A ClientBody has not been changed by guards or settings.
-  const bytes = body instanceof ClientBody ? bytesOf(inputs, body) : undefined
-  const known = bytes && keysOfBytes.get(bytes)
+  const { repetition } = call
+  const known = repeatedRequest(repetition)?.key
   if (known !== undefined) return known
-  const refused = whyNotCacheable(body?.whole ?? {})
+  const body = call.request?.body
+  const whole = body?.whole ?? {}
+  const refused = whyNotCacheable(whole)
   if (refused !== undefined) return { whyNot: refused }
-  const key = digestOf([inputs, body?.whole])
-  if (bytes !== undefined) keysOfBytes.set(bytes, key)
+  const key = digestOf([inputsOf(call, outgoing, owner), whole])
+  // A ClientBody has not been changed by guards or settings.
+  const scanned = body instanceof ClientBody ? body.scanned : undefined
+  if (repetition !== undefined && scanned !== undefined) {
+    rememberRequest(repetition, { scanned, outgoing, key })
+  }
   return key
 }
-
-/** Returns the digests of the bytes of a body and of the inputs, which may contain a credential. */
-const bytesOf = (inputs: unknown, { bytes }: ClientBody): string =>
-  sha256(bytes) + sha256(JSON.stringify(inputs))
 
 const sha256 = (bytes: Uint8Array | string): string => hash('sha256', bytes, 'base64url')
 const digestOf = (value: unknown): string => sha256(canonicalBytes(value))
@@ -109,18 +107,45 @@ function changesAnswers(name: string, vendorHeaders: RegExp): boolean {
 export function inputsOf(call: ModelCall, outgoing: OutgoingRequest, owner: string): unknown {
   const { context, policy, provider, catalog } = call
   const { format, model, asked, isStream, framing, plan } = outgoing
-  const { headers, query } = context.exchange.request
-  const { vendorHeaders } = format as ClientFormat
-  const named: FieldPair[] = []
-  for (const [name, value] of headers.entries()) {
-    if (!changesAnswers(name, vendorHeaders)) continue
-    named.push([name.toLowerCase(), value])
-  }
+  const { query } = context.exchange.request
   return [
     [keyVersion, context.exchange.backend?.name, owner, policy?.fingerprint],
-    [provider && fingerprintOf(provider.provider), catalog.digest, plan.path, query, named],
+    [
+      provider && fingerprintOf(provider.provider),
+      catalog.digest,
+      plan.path,
+      query,
+      headersOf(call, format),
+    ],
     [format.name, model, asked, isStream, framing],
   ]
+}
+
+/**
+ * Returns everything that the preparation of a request and the key of its answer depend on, except for its bytes;
+ * undefined if nothing says who the client is.
+ */
+export function sourcesOf(call: ModelCall, format: KnownFormat): readonly unknown[] | undefined {
+  const { context, policy, provider, catalog, selection, path } = call
+  const cache = policy?.config.cache
+  const owner = cache && ownerOf(call, cache)
+  if (owner === undefined) return undefined
+  const { request, backend } = context.exchange
+  return [
+    [backend?.name, owner, policy?.fingerprint, selection === undefined, selection?.sent],
+    [provider && fingerprintOf(provider.provider), catalog.digest, headersOf(call, format)],
+    [format.name, path, request.path, request.query],
+  ]
+}
+
+/** Returns the headers that change answers. */
+function headersOf({ context }: ModelCall, format: KnownFormat): readonly FieldPair[] {
+  const { vendorHeaders } = format as ClientFormat
+  const named: FieldPair[] = []
+  for (const [name, value] of context.exchange.request.headers.entries()) {
+    if (changesAnswers(name, vendorHeaders)) named.push([name.toLowerCase(), value])
+  }
+  return named
 }
 
 const fingerprints = new WeakMap<ModelProvider, string>()

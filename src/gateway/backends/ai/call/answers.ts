@@ -160,14 +160,33 @@ function hitOf(
   body: Uint8Array,
   status: string,
 ): RespondVerdict {
+  const headers = hitHeaders(found, ageMs, status)
+  return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
+}
+
+interface HitHeaders {
+  readonly status: string
+  /** In seconds. */
+  readonly age: number
+  readonly left: number
+  readonly fields: readonly FieldPair[]
+}
+
+/** The last headers of each answer, which are the same for hits within a second. */
+const lastHeaders = new WeakMap<StoredAnswer, HitHeaders>()
+
+function hitHeaders(found: StoredAnswer, ageMs: number, status: string): HitHeaders['fields'] {
   const age = Math.floor(ageMs / 1_000)
   const left = Math.floor((found.expiresAt - found.storedAt - ageMs) / 1_000)
-  const headers: FieldPair[] = [
+  const last = lastHeaders.get(found)
+  if (last?.age === age && last.left === left && last.status === status) return last.fields
+  const fields: FieldPair[] = [
     ['content-type', found.contentType],
     ['age', `${age}`],
     ['cache-status', `sluice; ${status}; ttl=${left}${found.similarity ? '; detail=similar' : ''}`],
   ]
-  return { kind: 'respond', status: 200, headers, body, reason: 'CacheHit' }
+  lastHeaders.set(found, { status, age, left, fields })
+  return fields
 }
 
 /** @throws LlmError 504 if the client accepts only a stored answer */

@@ -140,6 +140,8 @@ export class ModelCall {
   /** The result of the request guards, reused for providers with the same policy. */
   guarded: GuardedBody | undefined
   #restorer: PlaceholderRestorer | undefined
+  /** Identifies the request by its bytes for the cache of answers; undefined if its whole body is read. */
+  repetition: string | undefined
   /** What the cache of answers does for the request; undefined if there is no cache. */
   answer: AnswerUse | undefined
   /** The request as a member of a flight of equal requests; undefined if it is in none. */
@@ -339,12 +341,10 @@ export class ModelCall {
 
   addDetails(details: ResponseDetails): void {
     if (details.usage !== undefined) this.uncountedBytes = 0
-    if (this.details === noDetails) {
-      this.details = details
-      return
-    }
-    const usage = details.usage && laterUsage(this.details.usage, details.usage)
-    this.details = { ...this.details, ...details, ...(usage && { usage }) }
+    const before = this.details
+    const usage = details.usage && laterUsage(before.usage, details.usage)
+    this.details =
+      before === noDetails ? details : { ...before, ...details, ...(usage && { usage }) }
   }
 }
 

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../../../engines/messages/json/json.ts'
 import { type ParameterName, parameterOf } from '../../../../engines/messages/request/parameters.ts'
 import type { NamedProvider } from '../../../proxy/request/backend-call.ts'
 import type { BackendRecord, VisitField } from '../../../proxy/telemetry/types.ts'
+import type { StoredAnswer } from '../answers/answer-memory.ts'
 import type { AnswerUse } from '../answers/answer-use.ts'
 import type { GuardCheck } from '../guards/guard-call.ts'
 import type { Comparison } from './comparison.ts'
@@ -73,8 +74,12 @@ export class ModelRecord implements BackendRecord {
   }
 
   eachField(visit: VisitField): void {
-    for (const { name, read } of modelFields) visit(name, read(this.details), false)
-    eachRate(this.details.cost, visit)
+    const { answer, comparison, failedAttempts } = this.details
+    const isUnsent =
+      answer?.hit !== undefined && comparison === undefined && failedAttempts === undefined
+    const fields = isUnsent ? unsentFields : modelFields
+    for (const { name, read } of fields) visit(name, read(this.details), false)
+    if (!isUnsent) eachRate(this.details.cost, visit)
     this.inner?.eachField(visit)
   }
 }
@@ -100,9 +105,7 @@ const modelFields: readonly ModelField[] = [
   field('model.skipped', ({ skipped }) => skipped),
   field('model.cache', ({ answer }) => answer?.result),
   field('model.cache.detail', ({ answer }) => answer?.detail),
-  field('model.cache.saved', ({ answer }) =>
-    answer?.hit?.cost === undefined ? undefined : usdText(answer.hit.cost),
-  ),
+  field('model.cache.saved', ({ answer }) => answer?.hit && savedText(answer.hit)),
   field('model.cache.similarity', ({ answer }) => roundedTo(answer?.hit?.similarity, 1e4)),
   field('model.cache.embedding.provider', ({ comparison }) => comparison?.use?.provider),
   field('model.cache.embedding.model', ({ comparison }) => comparison?.use?.model),
@@ -153,6 +156,27 @@ const modelFields: readonly ModelField[] = [
   field('gen_ai.server.time_to_first_token', ({ firstTokenSeconds }) => rounded(firstTokenSeconds)),
   field('gen_ai.server.time_per_output_token', ({ perTokenSeconds }) => rounded(perTokenSeconds)),
 ]
+
+/** Fields that only a provider fills. */
+const ofProviders =
+  /^(?:gen_ai\.(?:usage|server)|cost|model\.(?:assumed|batch|calls|catalog|failed|geography|service_tier|speed|cache\.embedding))\b/
+
+/** The fields of a request that was sent to no provider, because a stored answer was served. */
+const unsentFields = modelFields.filter(({ name }) => !ofProviders.test(name))
+
+const savedTexts = new WeakMap<StoredAnswer, string>()
+
+/** Writes what an answer has cost; undefined if that is not known. */
+function savedText(answer: StoredAnswer): string | undefined {
+  const { cost } = answer
+  if (cost === undefined) return undefined
+  let text = savedTexts.get(answer)
+  if (text === undefined) {
+    text = usdText(cost)
+    savedTexts.set(answer, text)
+  }
+  return text
+}
 
 /** Writes calls of tools, such as `webSearch=2`. */
 function callsText(calls: Usage['calls']): string | undefined {

@@ -11,6 +11,7 @@ import { stringAt } from '../../../../engines/messages/json/json.ts'
 import { LlmError, UnsupportedByProviderError } from '../../../../engines/messages/llm-error.ts'
 import { needConversation, needOwnTexts } from '../../../../engines/messages/mask/message-forms.ts'
 import { FormBody } from '../../../../engines/messages/multipart/form-body.ts'
+import type { ClientBody } from '../../../../engines/messages/request/client-body.ts'
 import {
   type OutgoingRequest,
   outgoingRequest,
@@ -23,6 +24,7 @@ import { budgetsOf } from '../../../../ground/exchange/budgets.ts'
 import type { HeaderFields, RespondVerdict } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
+import { repeatedRequest } from '../answers/repeated-requests.ts'
 import type { StoredPath } from '../policy/stored-paths.ts'
 import { admitCall } from './admission.ts'
 import {
@@ -39,7 +41,7 @@ import { modelsResponse } from './models.ts'
 import { passesOver } from './next-provider.ts'
 import { ambiguousPath, isProbe, isStoredPath, llmRefusal, pathRefusal } from './own-responses.ts'
 import type { ProviderEndpoint } from './provider-endpoint.ts'
-import { readClientBody } from './read-body.ts'
+import { hasAuditsOnly, isGuarded, isReadWhole, readClientBody } from './read-body.ts'
 import { prepareRealtime } from './realtime.ts'
 import { auditRequest, guardRequest } from './request-guards.ts'
 import { prepareStored } from './stored-calls.ts'
@@ -171,8 +173,7 @@ function prepareBody(
   provider: ProviderEndpoint,
 ): Result | Promise<Result> {
   if (client instanceof FormBody) return prepareWhole(call, format, provider, client)
-  const fields = isReadWhole(call) ? undefined : client.fieldsToPassOn(format)
-  const outgoing = fields && passedOnRequest(fields, format, outgoingContext(call, provider))
+  const outgoing = isReadWhole(call) ? undefined : passOn(call, format, provider, client)
   const bytes = outgoing && client.withModel(outgoing.model)
   if (outgoing === undefined || bytes === undefined) {
     return prepareWhole(call, format, provider, client)
@@ -182,14 +183,18 @@ function prepareBody(
   return finishPreparing(call, outgoing, bytes)
 }
 
-/** Whether the gateway must read more than a few members of the request. */
-const isReadWhole = (call: ModelCall): boolean =>
-  isGuarded(call) || hasAuditsOnly(call) || allowedModelsOf(call) !== undefined
-
-const isGuarded = ({ policy }: ModelCall): boolean => policy?.guardsRequests === true
-
-const hasAuditsOnly = (call: ModelCall): boolean =>
-  !isGuarded(call) && (call.policy?.requestGuards.length ?? 0) > 0
+/** Returns the request for a provider that can get the body as it came, with at most another model. */
+function passOn(
+  call: ModelCall,
+  format: KnownFormat,
+  provider: ProviderEndpoint,
+  client: ClientBody,
+): OutgoingRequest | undefined {
+  const repeated = repeatedRequest(call.repetition)
+  if (repeated !== undefined) return repeated.outgoing
+  const fields = client.fieldsToPassOn(format)
+  return fields && passedOnRequest(fields, format, outgoingContext(call, provider))
+}
 
 function outgoingContext(call: ModelCall, { vendor, provider, catalogId }: ProviderEndpoint) {
   const { context, catalog, clientBody } = call

@@ -4,12 +4,19 @@ import { LlmError } from '../../../../engines/messages/llm-error.ts'
 import { ClientBody } from '../../../../engines/messages/request/client-body.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import type { BufferedBody } from '../../../../ground/exchange/exchange.ts'
+import { repeatedRequest, repetitionOf } from '../answers/repeated-requests.ts'
+import { allowedModelsOf } from './allowed-models.ts'
+import { sourcesOf } from './answer-key.ts'
 import { decodeBody } from './content-coding.ts'
 import { readForm, sendsForm } from './form-request.ts'
 import type { ModelCall, ReadBody } from './model-call.ts'
 
 export function readClientBody(call: ModelCall, format: KnownFormat): ReadBody | Promise<ReadBody> {
-  if (call.clientBody !== undefined) return call.clientBody
+  const known = call.clientBody
+  if (known !== undefined) {
+    if (known instanceof ClientBody) identify(call, format, known.bytes)
+    return known
+  }
   if (sendsForm(call, format)) return readForm(call).then((form) => keep(call, form))
   const { bufferLimit, request, requestBody } = call.context.exchange
   const body = requestBody.read(bufferLimit)
@@ -37,6 +44,9 @@ function needWhole(body: BufferedBody, limit: number): Uint8Array {
 }
 
 function keepClientBody(call: ModelCall, format: KnownFormat, bytes: Uint8Array): ClientBody {
+  identify(call, format, bytes)
+  const repeated = repeatedRequest(call.repetition)
+  if (repeated !== undefined) return keep(call, new ClientBody(bufferOf(bytes), repeated.scanned))
   const mayPassOn = call.policy?.guardsRequests !== true && call.policy?.config.prompt === undefined
   const { path, query } = call.context.exchange.request
   const inPath = format.inPath?.(call.path ?? path, query)
@@ -49,3 +59,19 @@ function keep<Kind extends ReadBody>(call: ModelCall, client: Kind): Kind {
   call.context.exchange.learned.describeLlmRequest(client)
   return client
 }
+
+/** Sets by what a repetition of the request is known to the cache of answers. It depends on the chosen provider. */
+function identify(call: ModelCall, format: KnownFormat, bytes: Uint8Array): void {
+  const isRead = call.policy?.config.cache === undefined || isReadWhole(call)
+  const sources = isRead ? undefined : sourcesOf(call, format)
+  call.repetition = sources && repetitionOf(sources, bytes)
+}
+
+/** Whether the gateway must read more than a few members of the request. */
+export const isReadWhole = (call: ModelCall): boolean =>
+  isGuarded(call) || hasAuditsOnly(call) || allowedModelsOf(call) !== undefined
+
+export const isGuarded = ({ policy }: ModelCall): boolean => policy?.guardsRequests === true
+
+export const hasAuditsOnly = (call: ModelCall): boolean =>
+  !isGuarded(call) && (call.policy?.requestGuards.length ?? 0) > 0
