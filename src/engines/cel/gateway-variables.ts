@@ -314,6 +314,11 @@ export const expressionPoints = {
     when: 'when budgets are checked, before the request is sent to a model, or the call of a tool to its server',
     has: [...late, 'backend', 'modelRequest', 'mcpMessage', 'mcpItem'],
   },
+  endpoint: {
+    title: '`backend.sessionAffinity`',
+    when: 'when the endpoint of a backend is chosen',
+    has: [...bodiless, 'routing', 'backend'],
+  },
   backendCredentials: {
     title: '`backend.auth`',
     when: 'when credentials are added to a request for a backend',

@@ -15,6 +15,7 @@ import { backendCircuitBreaker } from './backend-simple/circuit-breaker/index.ts
 import { gatewayCertificate } from './backend-simple/gateway-certificate/index.ts'
 import { backendHealth } from './backend-simple/health/index.ts'
 import { backendHttp } from './backend-simple/http/index.ts'
+import { backendSessionAffinity } from './backend-simple/session-affinity/index.ts'
 import { backendTcp } from './backend-simple/tcp/index.ts'
 import { backendTls } from './backend-simple/tls/index.ts'
 import { backendTunnel } from './backend-simple/tunnel/index.ts'
@@ -122,6 +123,8 @@ const backendPolicies = [
   backendHttp,
   // Credentials are added when the connection is secured. Without them, calls would be unauthenticated.
   backendAuth,
+  // Decides by the request as the client and the policies of the route left it.
+  backendSessionAffinity,
   // Only judges responses, so that no other policy depends on it.
   backendHealth,
   // Counts what is sent, after everything that may refuse it.

@@ -16,6 +16,7 @@ import { applyForwardedRules, identifyClient, selectListener } from './request/a
 import type { EarlyResponse } from './request/backend-call.ts'
 import type { BackendKind, BackendKinds } from './request/backend-kind.ts'
 import { hideSignIn } from './request/beside-sign-in.ts'
+import type { DestinationOptions } from './request/destinations.ts'
 import { startMirrors } from './request/mirrors.ts'
 import { Attempt, type RequestContext } from './request/request-context.ts'
 import { settlePath } from './request/request-path.ts'
@@ -257,10 +258,17 @@ function resolveBackend(
   }
   if (kind?.begin !== undefined) context.call ??= kind.begin(context, backend)
   if (context.call !== undefined) return context.call.resolve()
-  const options =
-    context.retries === 0 ? context.session?.origin : { avoid: context.destination?.endpoint }
+  const options = optionsOf(context, runtime)
   const found = runtime.kinds.resolve(placement, backend, exchange.request, options, kind)
   return andThen(found, setDestination, context)
+}
+
+function optionsOf(
+  { retries, session, destination, exchange }: RequestContext,
+  { config }: GatewayRuntime,
+): DestinationOptions | undefined {
+  const options = retries === 0 ? session?.origin : { avoid: destination?.endpoint }
+  return config.policies.hasSessionAffinity ? { ...options, exchange } : options
 }
 
 function setDestination(destination: Destination, context: RequestContext): undefined {

@@ -43,6 +43,8 @@ export interface ConnectionSettings {
   readonly requestTimeoutMs?: number
   readonly health?: HealthRules
   readonly circuit?: CircuitLimits
+  /** Returns the text that identifies the session of an exchange; undefined if it has none. */
+  sessionOf?(exchange: object): string | undefined
   /** The proxy through which connections are made. */
   readonly tunnel?: ProxySettings
 }

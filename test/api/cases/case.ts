@@ -129,3 +129,12 @@ export const healthMembers: Members = {
   slowStart: { window: '30s' },
   active: { tcp: {} },
 }
+
+export const modelTarget = { modelRef: { name: 'a' } }
+
+/** Fields of `backend` about the endpoints of a backend. */
+export const endpoints: Members = {
+  sessionAffinity: { source: 'jwt.sub' },
+  health: { eviction: {} },
+  circuitBreaker: { maxParallelRequests: 1 },
+}

@@ -3,10 +3,12 @@ import {
   backendPlace,
   backendRef,
   type CaseGroup,
+  endpoints,
   guardServices,
   healthMembers,
   type Members,
   modelPlace,
+  modelTarget,
   type Place,
   policyPlace,
   probes,
@@ -41,8 +43,6 @@ const vendors: Members = {
 /** Servers without a host of their own need one. */
 const host = 'a.example'
 
-const modelTarget = { modelRef: { name: 'a' } }
-
 const simple: Members = {
   tcp: { connectTimeout: '5s' },
   tunnel: { url: 'http://proxy.example:3128' },
@@ -51,7 +51,6 @@ const simple: Members = {
   auth: { passthrough: {} },
 }
 const health: Members = { health: { eviction: {} } }
-const circuitBreaker = { maxParallelRequests: 1 }
 const ai: Members = { ai: { modelAliases: { fast: 'small' } } }
 const mcp: Members = { mcp: { authorization } }
 
@@ -255,7 +254,7 @@ const atLeastOneOf: readonly CaseGroup[] = [
   atLeastOne('BackendHealth', healthMembers, policyPlace('spec.backend.health')),
   atLeastOne(
     'BackendFull',
-    { ...simple, ...health, circuitBreaker, ...mcp, a2a: { authorization }, ...ai },
+    { ...simple, ...endpoints, ...mcp, a2a: { authorization }, ...ai },
     policyPlace('spec.backend'),
     backendPlace('spec.policies', { spec: { static: static_ } }),
   ),

@@ -136,8 +136,9 @@ export class PolicyIndex {
   readonly #byTarget = new Map<string, PolicyResource[]>()
   /** Keys of policies from a newer controller that this version does not know. They may protect something. */
   readonly #unknown = new Set<string>()
-  /** Keys of policies with active health checks. */
+  /** Keys of policies with active health checks, and with session affinity. */
   readonly #checking = new Set<string>()
+  readonly #affine = new Set<string>()
   /** Incremented by every change. Merged policies of an older generation are merged again. */
   generation = 0
 
@@ -151,6 +152,10 @@ export class PolicyIndex {
     return this.#checking.size > 0
   }
 
+  get hasSessionAffinity(): boolean {
+    return this.#affine.size > 0
+  }
+
   /**
    * Stores a policy. Returns why it cannot be applied, if so. Requests are then refused rather than served
    * by its last good version, which may allow what the new version forbids. A policy that protects nothing
@@ -162,7 +167,9 @@ export class PolicyIndex {
     this.#byKey.set(resource.key, bound)
     const isKnown = findPolicy(resource.section, resource.field) !== undefined
     if (!isKnown && bound.ignoredBecause === undefined) this.#unknown.add(resource.key)
-    if (bound.step?.connection?.health?.active !== undefined) this.#checking.add(resource.key)
+    const { health, sessionOf } = bound.step?.connection ?? {}
+    if (health?.active !== undefined) this.#checking.add(resource.key)
+    if (sessionOf !== undefined) this.#affine.add(resource.key)
     const target = targetKey(resource.target)
     const siblings = this.#byTarget.get(target)
     if (siblings === undefined) this.#byTarget.set(target, [resource])
@@ -181,6 +188,7 @@ export class PolicyIndex {
     bound.step?.dispose?.()
     this.#unknown.delete(key)
     this.#checking.delete(key)
+    this.#affine.delete(key)
     const target = targetKey(bound.resource.target)
     const left = this.#byTarget.get(target)?.filter((policy) => policy.key !== key) ?? []
     if (left.length === 0) this.#byTarget.delete(target)

@@ -1,11 +1,7 @@
 /** Makes the destination of one attempt from the endpoints of a backend. */
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
-import type {
-  ConnectionSettings,
-  HealthRules,
-  UpstreamVersion,
-} from '../../../ground/exchange/connection.ts'
+import type { ConnectionSettings, UpstreamVersion } from '../../../ground/exchange/connection.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -13,7 +9,13 @@ import type { ConfigStore } from '../config/store.ts'
 import { joinAuthority } from '../upstream/authority.ts'
 import type { Destination } from '../upstream/destination.ts'
 import type { UpstreamEndpoint } from '../upstream/endpoint.ts'
-import { chooseEndpoint, type EndpointSet, endpointAt, now } from '../upstream/endpoint.ts'
+import {
+  chooseBySession,
+  chooseEndpoint,
+  type EndpointSet,
+  endpointAt,
+  now,
+} from '../upstream/endpoint.ts'
 import type { HostResolver } from '../upstream/host-resolver.ts'
 import type { NameEndpoints, NameRace } from '../upstream/name-endpoints.ts'
 import type { RequestCap } from '../upstream/request-cap.ts'
@@ -49,14 +51,19 @@ export interface DestinationOptions {
   readonly host?: string
   /** Port of that endpoint. */
   readonly port?: number
+  /** The exchange of the request, if a policy may have session affinity. */
+  readonly exchange?: object
 }
 
-/** Returns the endpoint of the session if it is still in use, otherwise the better of two random ones. */
+/**
+ * Returns the endpoint of the session if it is still in use, then the one of session affinity, otherwise the better of
+ * two random ones.
+ */
 export function choose(
   { random, cap }: ResolveContext,
   endpoints: EndpointSet,
-  { avoid, host, port }: DestinationOptions,
-  health?: HealthRules,
+  { avoid, host, port, exchange }: DestinationOptions,
+  { health, sessionOf }: Pick<ConnectionSettings, 'health' | 'sessionOf'> = {},
 ): UpstreamEndpoint | undefined {
   const chance = {
     random,
@@ -67,7 +74,10 @@ export function choose(
     checked: health?.active?.results,
   }
   const kept = host === undefined ? undefined : endpointAt(endpoints, host, port, chance)
-  return kept ?? chooseEndpoint(endpoints, chance, avoid)
+  if (kept !== undefined) return kept
+  const session = exchange && sessionOf?.(exchange)
+  const affine = session && chooseBySession(endpoints, session, chance, avoid)
+  return affine || chooseEndpoint(endpoints, chance, avoid)
 }
 
 /** A host and port, with the policies and the HTTP version for it. */
@@ -124,7 +134,7 @@ export function atHost(
   place: HostPlace,
   options: DestinationOptions,
 ): Destination {
-  const endpoint = choose(context, endpoints, options, place.access.policies.connection.health)
+  const endpoint = choose(context, endpoints, options, place.access.policies.connection)
   if (endpoint === undefined) throw new GatewayError('dns_failed', place.host)
   requireRoom(context, endpoint)
   const profile = place.access.profiles.of(place.host)

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { CheckedHealth, EvictionRules } from '../../../ground/exchange/connection.ts'
+import { endpointOfSession } from './rendezvous.ts'
 import type { RequestCap, RequestShare } from './request-cap.ts'
 
 /** Weight of the latest observation in moving averages. */
@@ -236,6 +237,21 @@ function isPanic(all: readonly UpstreamEndpoint[], chance: Chance): boolean {
   if (panicPercent === undefined) return false
   const usable = all.reduce((sum, one) => (isOut(one, chance) ? sum : sum + 1), 0)
   return usable * 100 < panicPercent * all.length
+}
+
+/**
+ * Chooses the endpoint of a session among the usable ones, near ones first. Undefined if none is usable. `avoid` is an
+ * endpoint that has just failed.
+ */
+export function chooseBySession(
+  { preferred, all }: EndpointSet,
+  session: string,
+  chance: Chance,
+  avoid?: UpstreamEndpoint,
+): UpstreamEndpoint | undefined {
+  const isCandidate = (one: UpstreamEndpoint) => one !== avoid && isUsable(one, chance)
+  const near = endpointOfSession(preferred, session, isCandidate)
+  return near ?? (preferred === all ? undefined : endpointOfSession(all, session, isCandidate))
 }
 
 /** Returns the endpoint at an address, if it exists and is usable. */

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../../ground/errors/index.ts'
 import type { FieldPair, ResponseHead } from '../../../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../../../ground/exchange/forwarding.ts'
 import type { BackendAccess } from '../../../proxy/config/backend-access.ts'
-import { endpointsOfName, requireUsable } from '../../../proxy/request/destinations.ts'
+import { choose, endpointsOfName, requireUsable } from '../../../proxy/request/destinations.ts'
 import type { RequestContext } from '../../../proxy/request/request-context.ts'
 import type { GatewayRuntime } from '../../../proxy/request/runtime.ts'
 import type { AttemptOutcome, UpstreamEndpoint } from '../../../proxy/upstream/endpoint.ts'
@@ -38,7 +38,7 @@ export function resolveProvider(
   // The pool chooses the endpoint of a request that is prepared.
   if (provider.pool !== undefined) return aim(context, provider, access, undefined)
   if (provider.pods !== undefined) {
-    const pod = chooseEndpoint(provider.pods(), { random: runtime.random, now })
+    const pod = choose(runtime, provider.pods(), { exchange }, access.policies.connection)
     if (pod === undefined) throw new GatewayError('no_endpoints', providerName(provider))
     return aim(context, provider, access, undefined, pod)
   }

@@ -50,7 +50,7 @@ function resolveService(
   const { connection } = access.policies
   const proxy = connection.tunnel?.identity
   const endpoints = config.services.endpoints(name, port, transport, proxy)
-  const endpoint = choose(context, endpoints, options, connection.health)
+  const endpoint = choose(context, endpoints, options, connection)
   if (endpoint === undefined) throw new GatewayError('no_endpoints', `${name}:${port}`)
   const host = serviceHost(service.name, service.namespace, resolver.clusterDomain)
   const version = upstreamVersion(connection, request, config.services.version(name, port))
