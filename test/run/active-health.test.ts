@@ -182,9 +182,15 @@ describe('active health checks', () => {
     expect(await reached('traffic')).toEqual(new Set(['200 d']))
   })
 
-  it('send each probe once for all workers of a proxy', async () => {
+  it('send each probe once for all workers of a proxy, also while the configuration changes', async () => {
     const before = d.probedAt.length
-    await waitFor('probes', () => d.probedAt.length >= before + 8)
+    let changedAt = 0
+    await waitFor('probes', () => {
+      const change = () => manifest(routed(`route-${changedAt}`))
+      if (changedAt < d.probedAt.length) running.write('change.yaml', change())
+      changedAt = d.probedAt.length
+      return d.probedAt.length >= before + 8
+    })
     const times = d.probedAt.slice(before, before + 8)
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0))
     // Another worker that probed, too, would halve the mean.
