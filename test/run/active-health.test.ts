@@ -6,6 +6,7 @@ import { ForwardProxy } from '../support/forward-proxy.ts'
 import { freePort } from '../support/gateway.ts'
 import { startHealthServer } from '../support/health-server.ts'
 import {
+  aiBackend,
   gateway,
   hostOf,
   httpRoute,
@@ -103,6 +104,12 @@ const running = useGateway(() => ({
           backend: { health: { active: { http, ...often } } },
         }),
       ]),
+      policy('check-model', 'GatewayBackend/model', { backend: { health: { active: { http } } } }),
+      aiBackend(
+        'model',
+        { provider: { vendorA: {}, host: '127.0.0.1', port: 1 } },
+        { health: { active: { tcp: {} } } },
+      ),
       ...service('wrong', [plain.port]),
       checked('wrong', { http, interval: '1s', timeout: '2s' }),
       {
@@ -248,6 +255,18 @@ describe('active health checks', () => {
     const last = removed.probes.length
     await waitFor('probes of others', () => d.probes.length > before + 8)
     expect(removed.probes.length).toBe(last)
+  })
+
+  it('are reported on backends whose endpoints are not checked', async () => {
+    const message = 'health.active has no effect on backends of type ai'
+    for (const [kind, name] of [
+      ['GatewayPolicy', 'check-model'],
+      ['GatewayBackend', 'model'],
+    ] as const) {
+      await eventually(async () =>
+        expect(JSON.stringify(await running.status(kind, name))).toContain(message),
+      )
+    }
   })
 
   it('are reported if their times are impossible, and then send nothing', async () => {

@@ -17,6 +17,7 @@ import { type ObjectState, problemsText } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
 import { fetchedDocument, readDocument } from './documents.ts'
+import { endpointNote } from './endpoint-fields.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
 import { namespaceLabels } from './gateway.ts'
@@ -58,7 +59,12 @@ function inlinePolicies(self: ObjectState, spec: GatewayBackendSpec, read: Reade
       if (kind !== undefined && kind !== own) {
         const message = `${place.path}.${field} has no effect on this type of backend`
         found.findings.push({ severity: 'note', message })
-      } else addInline(self, place, { field, value }, read, found)
+        continue
+      }
+      addInline(self, place, { field, value }, read, found)
+      const path = `${place.path}.${field}`
+      const message = endpointNote({ field, path, spec: value }, own?.field)
+      if (message !== undefined) found.findings.push({ severity: 'note', message })
     }
   }
   return found

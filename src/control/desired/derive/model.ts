@@ -12,6 +12,7 @@ import type { Derived, Reader, Stage } from '../graph.ts'
 import type { ObjectState } from '../object-state.ts'
 import { specOf } from '../specs.ts'
 import { compileField, policyResource } from './compile-policy.ts'
+import { endpointNote } from './endpoint-fields.ts'
 import { expressionFindings } from './expressions.ts'
 import type { Finding } from './finding.ts'
 import { resolveModelServer } from './inference-pool.ts'
@@ -184,6 +185,8 @@ function policiesOf(
     const policy = { ...place, field, path: `spec.policies.${field}`, spec: value }
     const compiled = compileField(policy, read)
     findings.push(...compiled.findings)
+    const message = endpointNote(policy, 'ai')
+    if (message !== undefined) findings.push({ severity: 'note', message })
     const target = { ...self.ref, inline: true }
     if (compiled.effective) resources.push(policyResource(policy, compiled, target))
   }

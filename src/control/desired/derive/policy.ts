@@ -24,6 +24,7 @@ import {
   type PolicyField,
   policyResource,
 } from './compile-policy.ts'
+import { endpointNote } from './endpoint-fields.ts'
 import type { Finding } from './finding.ts'
 import { claimsOf, contributionsOf } from './policy-conflicts.ts'
 import { acceptedCondition, type PolicyView } from './policy-status.ts'
@@ -95,11 +96,22 @@ function checkPlacement(
     const message = `${field.path} is ignored on ${target.kind} ${target.namespace}/${target.name}, which is of another type`
     return { severity: 'note', message }
   }
+  const note = field.section === 'backend' && endpointNote(field, backendType(target, read))
+  if (note) return { severity: 'note', message: note }
   if (definition?.effectiveOn !== undefined && !definition.effectiveOn.includes(target.kind)) {
     const message = `${field.path} is ignored on a ${target.kind}; it applies to ${definition.effectiveOn.join(', ')} only`
     return { severity: 'note', message }
   }
   return undefined
+}
+
+/** The type of a backend that a policy targets; undefined if the target is another object. */
+function backendType(target: PolicyTarget, read: Reader): string | undefined {
+  if (target.kind === 'InferencePool') return 'inferencePool'
+  if (target.kind === 'AgentgatewayModel') return 'ai'
+  return target.kind === 'GatewayBackend'
+    ? findBackendKind(target, read)?.definition.field
+    : undefined
 }
 
 /** Whether the field applies only to another kind of backend. */
