@@ -104,7 +104,9 @@ const running = useGateway(() => ({
           backend: { health: { active: { http, ...often } } },
         }),
       ]),
-      policy('check-model', 'GatewayBackend/model', { backend: { health: { active: { http } } } }),
+      policy('check-model', 'GatewayBackend/model', {
+        backend: { health: { active: { http }, eviction: {} } },
+      }),
       aiBackend(
         'model',
         { provider: { vendorA: {}, host: '127.0.0.1', port: 1 } },

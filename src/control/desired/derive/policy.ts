@@ -96,13 +96,18 @@ function checkPlacement(
     const message = `${field.path} is ignored on ${target.kind} ${target.namespace}/${target.name}, which is of another type`
     return { severity: 'note', message }
   }
-  const note = field.section === 'backend' && endpointNote(field, backendType(target, read))
-  if (note) return { severity: 'note', message: note }
   if (definition?.effectiveOn !== undefined && !definition.effectiveOn.includes(target.kind)) {
     const message = `${field.path} is ignored on a ${target.kind}; it applies to ${definition.effectiveOn.join(', ')} only`
     return { severity: 'note', message }
   }
   return undefined
+}
+
+/** Notes about parts of a field that have no effect on a target, where the others do. */
+function endpointNotes(field: PolicyField, target: PolicyTarget, read: Reader): Finding[] {
+  const message =
+    field.section === 'backend' ? endpointNote(field, backendType(target, read)) : undefined
+  return message === undefined ? [] : [{ severity: 'note', message }]
 }
 
 /** The type of a backend that a policy targets; undefined if the target is another object. */
@@ -150,6 +155,7 @@ function translate(
     findings.push(...compiled.findings)
     const misplaced = targets.map((resolved) => checkPlacement(field, compiled, resolved, read))
     findings.push(...misplaced.filter((finding) => finding !== undefined))
+    findings.push(...targets.flatMap(({ target }) => endpointNotes(field, target, read)))
     working ||= isWorking(compiled) && misplaced.some((finding) => finding === undefined)
     // A target that exists but affects no Gateway yet gets its resource in advance.
     targets.forEach(({ target, exists }, position) => {
