@@ -1,11 +1,22 @@
 /** Requests of the control plane to backends, over HTTP or HTTPS. */
 import { lookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect, createSecureContext } from 'node:tls'
 import { Agent, type buildConnector, request } from 'undici'
+import { openThroughProxy } from '../../engines/http/sockets/through-proxy.ts'
 import { contextOptions, systemAuthorities } from '../../engines/tls-client/context.ts'
-import { handshakeOptions, serverIdentity } from '../../engines/tls-client/handshake.ts'
+import {
+  type ClientTls,
+  handshakeOptions,
+  serverIdentity,
+} from '../../engines/tls-client/handshake.ts'
+import {
+  environmentProxies,
+  type ProxyFor,
+} from '../../gateway/policies/backend-simple/tunnel/environment-proxies.ts'
 import { bareHost } from '../../ground/base/bare-host.ts'
+import { readForwardProxies } from '../../ground/base/forward-proxies.ts'
+import type { ProxySettings } from '../../ground/exchange/connection.ts'
 import type { BackendTlsConfig } from '../../ground/model/backend-tls.ts'
 import type { CalledAddress } from './called-address.ts'
 
@@ -49,7 +60,7 @@ export async function callBackend(
   const names = mayCall && { lookup: checkedLookup(mayCall) }
   const dispatcher = new Agent({
     maxResponseSize: maxBytes || -1,
-    connect: tls === undefined ? { ...names } : connector(tls, name, secret, signal, names),
+    connect: connectorOf(address, secret, signal, names),
   })
   const authority = host.includes(':') ? `[${host}]` : host
   try {
@@ -72,6 +83,32 @@ export async function callBackend(
   } finally {
     await dispatcher.destroy()
   }
+}
+
+let proxyFor: ProxyFor | undefined
+
+/** Returns the proxy of the environment for a connection. @throws Error for operators if a variable is invalid */
+function proxyOf(...connection: Parameters<ProxyFor>): ProxySettings | undefined {
+  if (proxyFor === undefined) {
+    const proxies = readForwardProxies(process.env)
+    proxyFor = proxies === undefined ? () => undefined : environmentProxies(proxies)
+  }
+  return proxyFor(...connection)
+}
+
+type Names = { readonly lookup: LookupFunction } | undefined
+
+/** Connects directly, or by a proxy of the environment, which then resolves the name. */
+function connectorOf(
+  { host, port, name, tls }: CalledAddress,
+  secret: SecretLookup,
+  signal: AbortSignal,
+  names: Names,
+): buildConnector.connector | object {
+  const secured = tls && connectionTls(tls, name, secret)
+  const proxy = proxyOf(secured !== undefined, bareHost(host), port)
+  if (proxy !== undefined) return proxyConnector(proxy, secured, signal)
+  return secured === undefined ? { ...names } : connector(secured, signal, names)
 }
 
 /** @throws Error for operators */
@@ -100,33 +137,59 @@ function checkedLookup(mayCall: (address: string) => boolean): LookupFunction {
 /** ALPN protocols that are used unless a policy sets them. */
 const defaultAlpn = ['http/1.1']
 
-/** Returns a function that connects with the TLS settings of requests to the same backend. */
-function connector(
-  config: BackendTlsConfig,
-  host: string,
-  secret: SecretLookup,
-  signal: AbortSignal,
-  names: { readonly lookup: LookupFunction } | undefined,
-): buildConnector.connector {
+function connectionTls(config: BackendTlsConfig, host: string, secret: SecretLookup): ClientTls {
   const value = (digest: string): Uint8Array => {
     const found = secret(digest)
     if (found === undefined) throw new Error('the gateway does not have the value of a Secret yet')
     return found
   }
-  const tls = {
+  return {
     ...serverIdentity(config, host),
     context: createSecureContext(contextOptions(config, value, systemAuthorities)),
     alpn: config.alpn ?? defaultAlpn,
   }
+}
+
+/** Returns a function that connects with the TLS settings of requests to the same backend. */
+function connector(tls: ClientTls, signal: AbortSignal, names: Names): buildConnector.connector {
   return ({ hostname, port }, callback) => {
     const to = { host: bareHost(hostname), port: Number(port), ...names }
     const socket = connect({ ...to, ...handshakeOptions(tls) })
-    const failed = (error: Error): void => callback(error, null)
-    socket.once('error', failed)
-    socket.once('secureConnect', () => {
-      socket.off('error', failed)
-      callback(null, socket)
-    })
-    signal.addEventListener('abort', () => socket.destroy(), { once: true })
+    whenConnected(socket, true, signal, callback)
   }
+}
+
+/** Returns a function that connects by a proxy. */
+function proxyConnector(
+  proxy: ProxySettings,
+  tls: ClientTls | undefined,
+  signal: AbortSignal,
+): buildConnector.connector {
+  return ({ hostname, port }, callback) => {
+    const secured = tls && { tls: { ...tls, statedAlpn: tls.alpn } }
+    const to = { host: bareHost(hostname), port: Number(port), pool: '', ...secured }
+    const cancel = openThroughProxy(proxy, to, {
+      onSocket: (socket) => whenConnected(socket, tls !== undefined, signal, callback),
+      onFailed: (error) => callback(error, null),
+    })
+    signal.addEventListener('abort', cancel, { once: true })
+  }
+}
+
+function whenConnected(
+  socket: Socket,
+  isTls: boolean,
+  signal: AbortSignal,
+  callback: buildConnector.Callback,
+): void {
+  const failed = (error: Error): void => callback(error, null)
+  const done = (): void => {
+    socket.off('error', failed)
+    callback(null, socket)
+  }
+  socket.once('error', failed)
+  // A socket without TLS is only handed over once it is connected.
+  if (isTls) socket.once('secureConnect', done)
+  else done()
+  signal.addEventListener('abort', () => socket.destroy(), { once: true })
 }

@@ -10,12 +10,14 @@ import {
   type DestinationRules,
   destinationFilter,
 } from '../../ground/base/destination-rules.ts'
+import type { ForwardProxies } from '../../ground/base/forward-proxies.ts'
 import type { BudgetHost } from '../../ground/exchange/budgets.ts'
 import { type Callouts, type Exchange, next, type Verdict } from '../../ground/exchange/exchange.ts'
 import type { ReportList } from '../../ground/model/mcp-lists.ts'
 import { sessionKeyRef } from '../../ground/model/mcp-targets.ts'
 import { defaultClusterDomain } from '../../ground/model/service-host.ts'
 import { addBackendKinds } from '../backends/registry.ts'
+import { environmentProxies } from '../policies/backend-simple/tunnel/environment-proxies.ts'
 import type { Step } from '../policies/define.ts'
 import { CalloutClient } from './callouts/client.ts'
 import type { PolicyAppliers } from './config/policies.ts'
@@ -66,6 +68,8 @@ export interface DataPlaneSettings {
   readonly answerCacheBytes?: number
   /** URL of the server that keeps such answers for several proxies; none if omitted. */
   readonly answerServer?: string
+  /** The proxies of the environment for hosts that the configuration names; none if omitted. */
+  readonly forwardProxies?: ForwardProxies | undefined
   /** Resolves host names; the machine's resolver if omitted. */
   readonly lookup?: Lookup
   /** Where commands of MCP targets run; nowhere if omitted. */
@@ -165,6 +169,7 @@ function openConfig(
 }
 
 function openResolver({ settings, telemetry }: RuntimeParts): DestinationResolver {
+  const { forwardProxies } = settings
   return {
     hosts: new HostResolver({
       lookup: settings.lookup ?? machineLookup(settings.nameServers),
@@ -174,5 +179,6 @@ function openResolver({ settings, telemetry }: RuntimeParts): DestinationResolve
     isAllowed: destinationFilter(settings.destinations),
     mayClientsReach: clientDestinationFilter(settings.destinations),
     clusterDomain: settings.clusterDomain ?? defaultClusterDomain,
+    proxyFor: forwardProxies && environmentProxies(forwardProxies),
   }
 }

@@ -32,8 +32,11 @@ export async function resolveAuthority(
     if (!isAllowed(host)) throw new GatewayError('destination_refused')
     return atAddress(place, plainAddress(host, port), true)
   }
-  const endpoints = await endpointsOfName(context, connection, host, port)
-  if (connection.tunnel !== undefined) {
+  // The proxies of the environment are not meant for destinations that clients name.
+  const { hosts, mayClientsReach } = context.resolver
+  const resolver = isAllowed === mayClientsReach ? { hosts } : context.resolver
+  const endpoints = await endpointsOfName({ resolver }, connection, host, port)
+  if (endpoints.all[0]?.address.via !== undefined) {
     if (!mayAskProxy(host, isAllowed)) throw new GatewayError('destination_refused')
     return atHost(endpoints, context, place, { avoid })
   }

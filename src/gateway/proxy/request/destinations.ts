@@ -2,6 +2,7 @@
 import type { UpstreamAddress } from '../../../engines/http/sockets/upstream-address.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
 import type { ConnectionSettings, UpstreamVersion } from '../../../ground/exchange/connection.ts'
+import type { ProxyFor } from '../../policies/backend-simple/tunnel/environment-proxies.ts'
 import type { BackendAccess, BackendPart } from '../config/backend-access.ts'
 import type { RulePlacement } from '../config/placement.ts'
 import type { NamedTarget } from '../config/rules.ts'
@@ -28,6 +29,8 @@ export interface DestinationResolver {
   readonly mayClientsReach: (address: string) => boolean
   /** The last part of the host names of Services, such as `cluster.local`. */
   readonly clusterDomain: string
+  /** The proxies of the environment, for hosts that the configuration names. If omitted, there are none. */
+  readonly proxyFor?: ProxyFor | undefined
 }
 
 export interface ResolveContext {
@@ -88,17 +91,17 @@ interface HostPlace {
   readonly version: UpstreamVersion
 }
 
-/** Resolves a name, unless connections are made through a proxy, which resolves it. */
+/** Resolves a name, unless connections use a proxy of a policy or of the environment, which resolves it. */
 export function endpointsOfName(
-  { resolver }: { readonly resolver: Pick<DestinationResolver, 'hosts'> },
-  { tunnel }: ConnectionSettings,
+  { resolver }: { readonly resolver: Pick<DestinationResolver, 'hosts' | 'proxyFor'> },
+  { tunnel, tls }: ConnectionSettings,
   host: string,
   port: number,
 ): NameEndpoints | Promise<NameEndpoints> {
-  const { hosts } = resolver
-  return tunnel === undefined
-    ? hosts.endpoints(host, port)
-    : hosts.unresolved(tunnel.identity, host, port)
+  const { hosts, proxyFor } = resolver
+  if (tunnel !== undefined) return hosts.unresolved(tunnel, host, port)
+  const proxy = proxyFor?.(tls !== undefined, host, port)
+  return proxy === undefined ? hosts.endpoints(host, port) : hosts.unresolved(proxy, host, port)
 }
 
 export function atAddress(

@@ -66,8 +66,11 @@ export function atFixedHost(
     return keptDestination(backend, endpoint, access, version)
   }
   const place = { host, port, access, version }
+  const { hosts } = context.resolver
+  // Proxies carry no datagrams.
+  const resolver = options.transport === 'UDP' ? { hosts } : context.resolver
   return andThen(
-    endpointsOfName(context, access.policies.connection, host, port),
+    endpointsOfName({ resolver }, access.policies.connection, host, port),
     atHost,
     context,
     place,

@@ -125,9 +125,11 @@ it('the resolver keeps the statistics of an endpoint if the addresses change', a
 
 it('keeps a separate endpoint of a name for each proxy that resolves it', () => {
   const { resolver } = rig()
-  const [endpoint] = resolver.unresolved('one', 'a.org', 443).all
+  const proxy = (identity: string) =>
+    ({ identity, protocol: 'http', host: '192.0.2.1', port: 3128 }) as const
+  const [endpoint] = resolver.unresolved(proxy('one'), 'a.org', 443).all
   endpoint?.record({ kind: 'unreachable' }, () => 0)
-  const isEjected = (proxy: string) =>
-    resolver.unresolved(proxy, 'a.org', 443).all.map((one) => one.isEjected(() => 1))
+  const isEjected = (identity: string) =>
+    resolver.unresolved(proxy(identity), 'a.org', 443).all.map((one) => one.isEjected(() => 1))
   expect([isEjected('one'), isEjected('two')]).toEqual([[true], [false]])
 })

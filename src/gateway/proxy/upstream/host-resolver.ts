@@ -11,6 +11,7 @@ import { isIP } from 'node:net'
 import { bareHost } from '../../../ground/base/bare-host.ts'
 import { BoundedMap } from '../../../ground/base/bounded-map.ts'
 import { GatewayError } from '../../../ground/errors/index.ts'
+import type { ProxySettings } from '../../../ground/exchange/connection.ts'
 import type { Lookup, Resolution } from './lookup.ts'
 import { NameEndpoints } from './name-endpoints.ts'
 
@@ -92,14 +93,12 @@ export class HostResolver {
   /**
    * Returns the endpoint of a name that a proxy resolves. Each proxy has a separate endpoint, because a failure at one
    * proxy says nothing about the connections of the others.
-   *
-   * @param proxy identity of the proxy
    */
-  unresolved(proxy: string, host: string, port: number): NameEndpoints {
-    const key = `${proxy} ${host}:${port}`
+  unresolved(proxy: ProxySettings, host: string, port: number): NameEndpoints {
+    const key = `${proxy.identity} ${host}:${port}`
     let endpoints = this.#unresolved.get(key)
     if (endpoints === undefined) {
-      endpoints = new NameEndpoints([host], port, undefined, this.#options.now)
+      endpoints = new NameEndpoints([host], port, undefined, this.#options.now, proxy)
       this.#unresolved.set(key, endpoints)
     }
     return endpoints

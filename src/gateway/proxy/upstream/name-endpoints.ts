@@ -15,6 +15,7 @@ import type {
   LosingAddresses,
   UpstreamAddress,
 } from '../../../engines/http/sockets/upstream-address.ts'
+import type { ProxySettings } from '../../../ground/exchange/connection.ts'
 import type { EndpointSet } from './endpoint.ts'
 import { addressText, plainAddress, UpstreamEndpoint } from './endpoint.ts'
 
@@ -36,6 +37,12 @@ interface HappyEyeballsCache {
   readonly losersUntil: Map<string, number>
 }
 
+function proxiedAddress(address: UpstreamAddress, via: ProxySettings | undefined): UpstreamAddress {
+  return via === undefined
+    ? address
+    : { ...address, pool: `${address.pool}|via ${via.identity}`, via }
+}
+
 export class NameEndpoints implements EndpointSet {
   readonly addresses: readonly string[]
   readonly all: readonly UpstreamEndpoint[]
@@ -48,13 +55,15 @@ export class NameEndpoints implements EndpointSet {
 
   /**
    * The family of the first of `addresses` is preferred (RFC 6724). `before` is the previous set, whose
-   * endpoints and race results are kept. `now` is a monotonic clock, in milliseconds.
+   * endpoints and race results are kept. `now` is a monotonic clock, in milliseconds. With `proxy`, `addresses` has a
+   * name that the proxy resolves.
    */
   constructor(
     addresses: readonly string[],
     port: number,
     before: NameEndpoints | undefined,
     now: () => number,
+    proxy?: ProxySettings,
   ) {
     this.addresses = addresses
     this.#now = now
@@ -62,7 +71,8 @@ export class NameEndpoints implements EndpointSet {
     const known = new Map(before?.all.map((endpoint) => [endpoint.address.pool, endpoint]))
     this.all = addresses.map(
       (address) =>
-        known.get(addressText(address, port)) ?? new UpstreamEndpoint(plainAddress(address, port)),
+        known.get(addressText(address, port)) ??
+        new UpstreamEndpoint(proxiedAddress(plainAddress(address, port), proxy)),
     )
     for (const endpoint of this.all) this.#byHost.set(endpoint.address.host, endpoint)
     this.#preferred = this.all

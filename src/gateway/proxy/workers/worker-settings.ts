@@ -28,6 +28,7 @@ type PlaneSettings =
   | 'stdio'
   | 'answerCacheBytes'
   | 'answerServer'
+  | 'forwardProxies'
 
 /** Settings that all workers of a proxy share. */
 export interface TrafficSettings extends Pick<DataPlaneSettings, PlaneSettings> {
@@ -66,7 +67,7 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
   const { bindAddress, accessLogFd, accessLogFormat, destinations, clusterDomain } = options
   const { nameServers, version, locality, maxBackendRequests } = options
   const { streamLimits, limits, tlsSessionSeconds, edge, stdio } = options
-  const { answerCacheBytes, answerServer } = options
+  const { answerCacheBytes, answerServer, forwardProxies } = options
   return {
     bindAddress,
     accessLogFd,
@@ -74,6 +75,7 @@ export function trafficSettings(options: TrafficSettings): TrafficSettings {
     destinations,
     clusterDomain,
     nameServers,
+    forwardProxies,
     version,
     locality,
     maxBackendRequests,

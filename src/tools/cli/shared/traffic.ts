@@ -4,6 +4,11 @@ import { openAnswerBucket } from '../../../control/log/answer-bucket.ts'
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
 import type { RunningProxy } from '../../../gateway/proxy/workers/supervisor.ts'
+import {
+  type ForwardProxies,
+  type ForwardProxy,
+  readForwardProxies,
+} from '../../../ground/base/forward-proxies.ts'
 import { readFileBytes } from '../../../ground/base/read-whole-file.ts'
 import type { SettingTexts } from '../../../ground/settings/config-file.ts'
 import {
@@ -88,6 +93,24 @@ interface TrafficContext {
   onQuit(): void
 }
 
+/** Reads the proxies of the environment, and logs which are used. @throws UsageError */
+function environmentProxies(
+  env: Readonly<Record<string, string | undefined>>,
+  log: OperationalLog,
+): ForwardProxies | undefined {
+  let proxies: ForwardProxies | undefined
+  try {
+    proxies = readForwardProxies(env)
+  } catch (error) {
+    throw new UsageError((error as Error).message)
+  }
+  const line = (what: string, { scheme, host, port }: ForwardProxy) =>
+    log.write('info', `${what} to external hosts use ${scheme}://${host}:${port}`, 'sluice::proxy')
+  if (proxies?.https !== undefined) line('connections with TLS', proxies.https)
+  if (proxies?.http !== undefined) line('connections without TLS', proxies.http)
+  return proxies
+}
+
 /** Reads the settings, configures the log, and returns the options of a proxy that logs its events. */
 export function trafficOptions(
   flags: Partial<Record<SettingName, string>>,
@@ -116,6 +139,7 @@ export function trafficOptions(
     readinessAddress: settings.readinessAddress,
     clusterDomain: settings.clusterDomain,
     nameServers: settings.nameServers,
+    forwardProxies: environmentProxies(texts.env, log),
     maxBackendRequests: settings.maxBackendRequests,
     accessLogFormat: settings.accessLog,
     tlsSessionSeconds: settings.tlsSessionLifetimeMs / 1_000,
