@@ -1,7 +1,7 @@
 /** Limits of rates, and their buckets in the memory of a RateHost. */
 import { sha256 } from '../../ground/base/digest.ts'
 import { limitPeriodMs } from '../../ground/base/limit-periods.ts'
-import { ERROR_ARGUMENT, RATE_FULL, RATE_GONE } from './abi.ts'
+import { ERROR_ARGUMENT, RATE_BUSY, RATE_FULL, RATE_GONE } from './abi.ts'
 import { CoreError, CoreTrap } from './errors.ts'
 import type { RateDemand } from './exports.ts'
 import { type RateHost, untilFree } from './rate-host.ts'
@@ -228,24 +228,44 @@ export class RateBuckets {
     }
   }
 
-  #onKey(
-    name: 'rate_take' | 'rate_peek' | 'rate_charge',
-    key: string | Uint8Array,
-    amount: number,
-    now: number,
-  ): boolean {
-    const result = this.#limiter.attempt(name, (host) => {
-      const length = putKey(host, key)
-      const ask: RateDemand = host.exports[name]
-      const { table, out } = host
-      const { id, capacity } = this
-      return ask(table, id, host.key, length, this.#period, capacity, amount, now, out)
-    })
+  #onKey(name: KeyDemand, key: string | Uint8Array, amount: number, now: number): boolean {
+    const result = this.#ask(name, key, amount, now)
     this.#host = this.#limiter.host
     if (result === RATE_FULL) return this.#refuseFull()
     if (result < 0) throw new CoreError(result, result === ERROR_ARGUMENT ? 'a demand' : name)
     this.#isFull = false
     return result === 1
+  }
+
+  /** Asks the core. Makes closures only if another thread has the lock or the core fails. */
+  #ask(name: KeyDemand, key: string | Uint8Array, amount: number, now: number): number {
+    try {
+      const result = this.#askOnce(this.#limiter.host, name, key, amount, now)
+      if (result !== RATE_BUSY) return result
+    } catch (error) {
+      return this.#limiter.attempt(name, () => {
+        throw error
+      })
+    }
+    return this.#askAgain(name, key, amount, now)
+  }
+
+  #askAgain(name: KeyDemand, key: string | Uint8Array, amount: number, now: number): number {
+    return this.#limiter.attempt(name, (host) => this.#askOnce(host, name, key, amount, now))
+  }
+
+  #askOnce(
+    host: RateHost,
+    name: KeyDemand,
+    key: string | Uint8Array,
+    amount: number,
+    now: number,
+  ): number {
+    const length = putKey(host, key)
+    const ask: RateDemand = host.exports[name]
+    const { table, out } = host
+    const { id, capacity } = this
+    return ask(table, id, host.key, length, this.#period, capacity, amount, now, out)
   }
 
   /** Whether the last call was refused because no cell was free for a new bucket. */
@@ -259,6 +279,9 @@ export class RateBuckets {
     return false
   }
 }
+
+/** Functions of the core that find a bucket by its key. */
+type KeyDemand = 'rate_take' | 'rate_peek' | 'rate_charge'
 
 /** First byte of a digest. UTF-8 never begins with it, so no digest equals the bytes of a string. */
 const digestMark = 0xff
