@@ -148,7 +148,14 @@ function selectRoute(
 ): PhaseResult | Promise<PhaseResult> {
   if (context.tunnel?.inner !== undefined) return undefined
   placeRequest(context, runtime)
-  if (!runtime.config.headers.routesByName) return undefined
+  return runtime.config.headers.routesByName ? placeByName(context, runtime) : undefined
+}
+
+/** Finds the route again once headers name the message of an MCP client. */
+function placeByName(
+  context: RequestContext,
+  runtime: GatewayRuntime,
+): PhaseResult | Promise<PhaseResult> {
   const { placement } = context
   // Messages of one batch must have the same route.
   const mayJoin = () => placementNow(context, runtime) === placement
