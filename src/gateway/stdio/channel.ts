@@ -5,6 +5,7 @@
 import { type Edit, member, rawOf, splice, textOf } from '../backends/mcp/json/node.ts'
 import { codes, errorText, notificationText, resultText } from '../backends/mcp/json-rpc.ts'
 import {
+  idIn,
   type McpMessage,
   type McpNotification,
   type McpRequest,
@@ -82,7 +83,7 @@ export class Channel {
 
   /** Sends a request. Returns the key by which it can be cancelled. */
   request(message: McpRequest, sink: Sink, owner: unknown): number {
-    const { id, text, root, params, method } = message
+    const { id, text, params, method } = message
     const key = this.#next++
     if (this.#ended !== undefined) {
       sink.end(errorText(id, codes.internal, `the server ${this.#ended}`))
@@ -103,7 +104,7 @@ export class Channel {
       deadline: hasNoEnd ? Number.POSITIVE_INFINITY : performance.now() + this.#timeoutMs,
     })
     const edits: Edit[] = []
-    for (const node of [member(root, 'id'), token]) {
+    for (const node of [idIn(text), token]) {
       if (node !== undefined) edits.push({ start: node.start, end: node.end, text: `${key}` })
     }
     this.#process.write(

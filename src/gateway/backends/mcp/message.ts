@@ -1,6 +1,8 @@
 /** Reads JSON-RPC messages of MCP as strictly as the strictest server or client. */
 import { JsonScanner } from '../../../engines/json/scanner.ts'
+import { openBrace, openBracket } from '../../../engines/json/syntax.ts'
 import {
+  firstCode,
   type JsonNode,
   member,
   membersOf,
@@ -23,7 +25,6 @@ interface Received {
 
 interface Call extends Received {
   readonly method: string
-  readonly root: JsonNode
   readonly params: JsonNode | undefined
 }
 
@@ -41,7 +42,6 @@ export interface McpResponse extends Received {
   readonly kind: 'response'
   /** Undefined only in an error response whose sender could not read the id of the request. */
   readonly id: string | undefined
-  readonly root: JsonNode
   /** Exactly one of `result` and `error` is set. */
   readonly result: JsonNode | undefined
   readonly error: JsonNode | undefined
@@ -88,7 +88,8 @@ const notificationPrefix = 'notifications/'
 /** @throws MessageRefusal */
 export function readMessage(text: string): McpMessage {
   const received = { text }
-  return messageAt(scan(received), received)
+  scan(received)
+  return scannedMessage(received)
 }
 
 /** Returns undefined for a message of another kind. @throws MessageRefusal */
@@ -105,10 +106,15 @@ export function readResponse(text: string): McpResponse | undefined {
 
 /** Reads one message, or a batch, which only version 2025-03-26 allows. @throws MessageRefusal */
 export function readMessages(received: Received): McpMessage | readonly McpMessage[] {
-  const root = scan(received)
-  if (root.type !== 'array') return messageAt(root, received)
-  if (root.values?.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
-  return (root.values ?? []).map((node) => readMessage(rawOf(received.text, node)))
+  scan(received)
+  if (firstCode(received.text) !== openBracket) return scannedMessage(received)
+  return readBatch(received.text)
+}
+
+function readBatch(text: string): readonly McpMessage[] {
+  const { values = [] } = rootOf(text)
+  if (values.length === 0) throw new MessageRefusal(-32600, 'the batch is empty')
+  return values.map((node) => readMessage(rawOf(text, node)))
 }
 
 /**
@@ -136,8 +142,9 @@ function requireKind(message: McpMessage): void {
 /** Knows where the members of the message are that is being read. */
 const scanner = new JsonScanner({ noted: members, names: 'unique', maxDepth })
 
-function scan({ text, bytes }: Received): JsonNode {
-  if (scanner.scanText(text, bytes)) return rootOf(text)
+/** Accepts JSON. @throws MessageRefusal */
+function scan({ text, bytes }: Received): void {
+  if (scanner.scanText(text, bytes)) return
   scanner.release()
   throw new MessageRefusal(-32700, scanner.problem)
 }
@@ -156,20 +163,21 @@ function stringOf(text: string, name: string): string | undefined {
 }
 
 /** Reads the message that was scanned last. */
-function messageAt(root: JsonNode, received: Received): McpMessage {
+function scannedMessage(received: Received): McpMessage {
   try {
-    if (root.type !== 'object') throw new MessageRefusal(-32600, 'a message is an object')
+    if (firstCode(received.text) !== openBrace)
+      throw new MessageRefusal(-32600, 'a message is an object')
     refuseLookalikes(scanner.otherNames(), members)
     if (stringOf(received.text, 'jsonrpc') !== '2.0') {
       throw new MessageRefusal(-32600, 'jsonrpc must be "2.0"')
     }
-    return has('method') ? callAt(root, received) : responseAt(root, received)
+    return has('method') ? scannedCall(received) : scannedResponse(received)
   } finally {
     scanner.release()
   }
 }
 
-function callAt(root: JsonNode, { text, bytes }: Received): McpRequest | McpNotification {
+function scannedCall({ text, bytes }: Received): McpRequest | McpNotification {
   const method = stringOf(text, 'method')
   if (method === undefined) throw new MessageRefusal(-32600, 'method must be a string')
   if (has('result') || has('error')) {
@@ -182,11 +190,11 @@ function callAt(root: JsonNode, { text, bytes }: Received): McpRequest | McpNoti
   refuseLookalikes(params?.keys, paramMembers)
   refuseLookalikes(member(params, 'ref')?.keys, refMembers)
   refuseLookalikes(member(params, '_meta')?.keys, envelopeKeys)
-  if (!has('id')) return { kind: 'notification', text, bytes, method, root, params }
-  return { kind: 'request', text, bytes, method, id: receivedId(text), root, params }
+  if (!has('id')) return { kind: 'notification', text, bytes, method, params }
+  return { kind: 'request', text, bytes, method, id: receivedId(text), params }
 }
 
-function responseAt(root: JsonNode, { text, bytes }: Received): McpResponse {
+function scannedResponse({ text, bytes }: Received): McpResponse {
   const result = nodeOf(text, 'result')
   const error = nodeOf(text, 'error')
   if ((result === undefined) === (error === undefined)) {
@@ -194,9 +202,9 @@ function responseAt(root: JsonNode, { text, bytes }: Received): McpResponse {
   }
   if (!has('id') || text[scanner.startOf('id')] === 'n') {
     if (error === undefined) throw new MessageRefusal(-32600, 'a response needs an id')
-    return { kind: 'response', text, bytes, id: undefined, root, result, error }
+    return { kind: 'response', text, bytes, id: undefined, result, error }
   }
-  return { kind: 'response', text, bytes, id: receivedId(text), root, result, error }
+  return { kind: 'response', text, bytes, id: receivedId(text), result, error }
 }
 
 const numberStart = /[-\d]/
@@ -249,9 +257,12 @@ export function paramsWithMeta(
   return `{${[...kept, `"_meta":{${meta.join(',')}}`, ...added].join(',')}}`
 }
 
+/** Where the id of a message is; undefined if it has none. */
+export const idIn = (text: string): JsonNode | undefined => member(rootOf(text), 'id')
+
 /** Replaces the id of a message. `id` is JSON. */
-export function withId({ text, root }: Pick<McpResponse, 'text' | 'root'>, id: string): string {
-  const node = member(root, 'id')
+export function withId({ text }: Pick<McpResponse, 'text'>, id: string): string {
+  const node = idIn(text)
   return node === undefined ? text : replace(text, node, id)
 }
 

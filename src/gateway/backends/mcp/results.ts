@@ -1,7 +1,7 @@
 /** Results of a target: rewritten for clients that see several targets, and whether they say that an item is unknown. */
 import { type Edit, type JsonNode, jsonValue, member, rawOf, splice, textOf } from './json/node.ts'
 import { codes } from './json-rpc.ts'
-import type { McpMessage, McpResponse } from './message.ts'
+import { idIn, type McpMessage, type McpResponse } from './message.ts'
 import { clientId } from './naming.ts'
 import { UriEdits } from './resource-uris.ts'
 
@@ -20,7 +20,7 @@ export function clientMessage(target: string, message: McpMessage): string {
   const edits = new UriEdits(target, text)
   const addId = (node: JsonNode | undefined) => node && edits.add(idEdit(target, text, node))
   if (message.kind === 'request') {
-    addId(member(message.root, 'id'))
+    addId(idIn(text))
     addId(member(member(params, '_meta'), 'progressToken'))
     edits.request(params)
   } else if (message.method === 'notifications/resources/updated') edits.resource(params)

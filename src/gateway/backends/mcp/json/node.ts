@@ -94,6 +94,9 @@ function take<T>(from: (T | undefined)[], count: number): T[] {
   return taken
 }
 
+/** Returns the code of the first character of the value. */
+export const firstCode = (text: string): number => text.charCodeAt(afterSpace(text, 0))
+
 /** Returns the node of the whole text. */
 export const rootOf = (text: string): JsonNode =>
   nodeAt(text, afterSpace(text, 0), text.trimEnd().length, 0)

@@ -1,4 +1,5 @@
 /** Serves a POST: a message of a client, or a batch. */
+import { andThen } from '../../../../../ground/base/and-then.ts'
 import { GatewayError } from '../../../../../ground/errors/index.ts'
 import type { BufferedBody, RespondVerdict } from '../../../../../ground/exchange/exchange.ts'
 import { detectEra } from '../../eras/detect-era.ts'
@@ -27,10 +28,10 @@ export function servePost(exchange: McpExchange): Result | Promise<Result> {
     const message = 'Unsupported Media Type: the body must not be compressed'
     return jsonRefusal(415, undefined, codes.invalidRequest, message)
   }
-  return requestBody.buffer(bufferLimit).then((body) => serveBody(exchange, body))
+  return andThen(requestBody.read(bufferLimit), serveBody, exchange)
 }
 
-function serveBody(exchange: McpExchange, body: BufferedBody): Result | Promise<Result> {
+function serveBody(body: BufferedBody, exchange: McpExchange): Result | Promise<Result> {
   const read = readBody(exchange, body)
   if ('kind' in read) return read
   const { messages, isBatch } = read

@@ -156,7 +156,8 @@ export class McpExchange {
     const whole = this.shared.backends.find(this.chosen.name)
     if (whole === undefined) return undefined
     if (this.#view?.whole !== whole) {
-      this.#view = clientBackend(whole, sentPath(this.context), this.client)
+      const path = whole.servers.length === 0 ? '' : sentPath(this.context)
+      this.#view = clientBackend(whole, path, this.client)
     }
     return this.#view
   }

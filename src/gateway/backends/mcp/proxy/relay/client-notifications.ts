@@ -1,6 +1,6 @@
 /** Passes notifications and responses of a client to its targets. */
 import { type JsonNode, member, replace, textOf } from '../../json/node.ts'
-import type { McpNotification, McpResponse } from '../../message.ts'
+import { idIn, type McpNotification, type McpResponse } from '../../message.ts'
 import { targetOfId } from '../../naming.ts'
 import { approvalKey, isApprovalId } from '../calls/approval-question.ts'
 import { TargetFailure, toFailure } from '../target/target-failure.ts'
@@ -48,7 +48,7 @@ async function send(
 async function respond(upstreams: Upstreams, message: McpResponse): Promise<void> {
   const found = message.id === undefined ? undefined : targetOfId(message.id)
   const entry = found && upstreams.exchange.find(found.target)
-  const node = member(message.root, 'id')
+  const node = idIn(message.text)
   if (found === undefined || entry === undefined || node === undefined) return
   // A server without a session has asked nothing.
   if (!upstreams.has(entry.target.name)) return

@@ -15,7 +15,7 @@ type Chosen = ReturnType<typeof chooseServer> | undefined
 /** What clients get, by their virtual server. Undefined is the key without virtual servers. */
 const views = new WeakMap<McpBackend, Map<Chosen, ClientBackend>>()
 
-/** Returns what a client gets. `path` is that of the request as the client sent it. */
+/** Returns what a client gets. Only virtual servers read `path`, that of the request as the client sent it. */
 export function clientBackend(whole: McpBackend, path: string, client: Exchange): ClientBackend {
   const chosen = whole.servers.length > 0 ? chooseServer(whole.servers, path, client) : undefined
   let own = views.get(whole)
