@@ -74,6 +74,7 @@ export function prepareModelRequest(call: ModelCall): Prepared | Promise<Prepare
   call.isProbe &&= formatOf(found) !== undefined
   call.route = found
   call.outgoing = undefined
+  call.judged = undefined
   if (found === 'Models') return modelsResponse(call)
   return found === 'Passthrough' ? passThrough(call) : prepareOrRefuse(call, found)
 }
