@@ -8,7 +8,7 @@ import type { OutgoingRequest } from '../../../../engines/messages/request/outgo
 import { BoundedMap } from '../../../../ground/base/bounded-map.ts'
 
 /** A request that guards and settings leave as it is. */
-export interface RepeatedRequest {
+interface RepeatedRequest {
   readonly scanned: ScannedBody
   readonly outgoing: OutgoingRequest
   /** The key of the answer. */
