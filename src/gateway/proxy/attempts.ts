@@ -139,6 +139,12 @@ export function retryDelay(
   return timerDelay(backoff * (1 + jitter * random()))
 }
 
+/** Counts the attempt if the backend has a circuit breaker. @throws GatewayError `circuit_open` */
+export function circuitOf({ destination, backend }: RequestContext, { circuits }: GatewayRuntime) {
+  const limits = destination?.settings.circuit
+  return limits && circuits.request(limits, backend?.label ?? '')
+}
+
 /** Counts the request as one that is retried, until it ends. Returns false if the limit is reached. */
 function mayRetry(context: RequestContext, circuits: Circuits): boolean {
   const limits = context.destination?.settings.circuit

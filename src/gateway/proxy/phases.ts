@@ -8,6 +8,7 @@ import { GatewayError } from '../../ground/errors/index.ts'
 import type { ChosenBackend } from '../../ground/exchange/exchange.ts'
 import { forwardingExtensions } from '../../ground/exchange/forwarding.ts'
 import { routeRefusal } from '../../ground/exchange/route-refusal.ts'
+import { circuitOf } from './attempts.ts'
 import { type CompiledRule, type NamedTarget, pickBackend } from './config/rules.ts'
 import { editRequest } from './filters/edit.ts'
 import { redirectLocation } from './filters/redirect.ts'
@@ -378,12 +379,6 @@ function forward(
   if (context.trace !== undefined) startAttemptSpan(context, address)
   exchange.forward(address, forwardOptions(context))
   return undefined
-}
-
-/** Counts the attempt if the backend has a circuit breaker. @throws GatewayError `circuit_open` */
-function circuitOf({ destination, backend }: RequestContext, { circuits }: GatewayRuntime) {
-  const limits = destination?.settings.circuit
-  return limits && circuits.request(limits, backend?.label ?? '')
 }
 
 /** Timeouts of the rule override those of a policy. If the rule sets 0, there is no limit. */
