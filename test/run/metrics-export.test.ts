@@ -152,9 +152,14 @@ describe.each([
     collector.requests.reduce((sum, one) => sum + countOf(one.get(requests)?.points ?? []), 0)
 
   it('have every request once, also if the collector is busy, and count what it refuses', async () => {
-    expect((await send()).status).toBe(200)
+    expect((await send({ traceparent: `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01` })).status).toBe(
+      200,
+    )
     await waitFor('the request', () => total() === 1)
-    expect(collector.last(durations).filter(ofShop)[0]).toMatchObject({ count: 1 })
+    expect(collector.last(durations).filter(ofShop)[0]).toMatchObject({
+      count: 1,
+      exemplars: [{ traceId: 'a'.repeat(32), spanId: expect.stringMatching(/^[0-9a-f]{16}$/) }],
+    })
     expect(collector.resource['service.name']).toBe('sluice')
     expect(collector.headers.at(-1)).toMatchObject({ authorization: 'Bearer key' })
     if (type !== undefined) expect(collector.headers.at(-1)?.['content-type']).toBe(type)

@@ -55,7 +55,7 @@ export function plain(attributes: readonly KeyValue[]): Record<string, unknown> 
   return Object.fromEntries(attributes.map(({ key, value }) => [key, plainValue(value)]))
 }
 
-function plainValue(value: AnyValue | undefined): unknown {
+export function plainValue(value: AnyValue | undefined): unknown {
   switch (value?.value.case) {
     case 'arrayValue':
       return value.value.value.values.map(plainValue)

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file called/otlp_metrics.proto.
  */
 export const file_called_otlp_metrics: GenFile = /*@__PURE__*/
-  fileDesc("ChljYWxsZWQvb3RscF9tZXRyaWNzLnByb3RvEhJzbHVpY2UuY2FsbGVkLm90bHAiXAobRXhwb3J0TWV0cmljc1NlcnZpY2VSZXF1ZXN0Ej0KEHJlc291cmNlX21ldHJpY3MYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2VNZXRyaWNzImgKHEV4cG9ydE1ldHJpY3NTZXJ2aWNlUmVzcG9uc2USSAoPcGFydGlhbF9zdWNjZXNzGAEgASgLMi8uc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9ydE1ldHJpY3NQYXJ0aWFsU3VjY2VzcyJSChtFeHBvcnRNZXRyaWNzUGFydGlhbFN1Y2Nlc3MSHAoUcmVqZWN0ZWRfZGF0YV9wb2ludHMYASABKAMSFQoNZXJyb3JfbWVzc2FnZRgCIAEoCSJ6Cg9SZXNvdXJjZU1ldHJpY3MSLgoIcmVzb3VyY2UYASABKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2USNwoNc2NvcGVfbWV0cmljcxgCIAMoCzIgLnNsdWljZS5jYWxsZWQub3RscC5TY29wZU1ldHJpY3MidAoMU2NvcGVNZXRyaWNzEjcKBXNjb3BlGAEgASgLMiguc2x1aWNlLmNhbGxlZC5vdGxwLkluc3RydW1lbnRhdGlvblNjb3BlEisKB21ldHJpY3MYAiADKAsyGi5zbHVpY2UuY2FsbGVkLm90bHAuTWV0cmljIpQCCgZNZXRyaWMSDAoEbmFtZRgBIAEoCRITCgtkZXNjcmlwdGlvbhgCIAEoCRIMCgR1bml0GAMgASgJEioKBWdhdWdlGAUgASgLMhkuc2x1aWNlLmNhbGxlZC5vdGxwLkdhdWdlSAASJgoDc3VtGAcgASgLMhcuc2x1aWNlLmNhbGxlZC5vdGxwLlN1bUgAEjIKCWhpc3RvZ3JhbRgJIAEoCzIdLnNsdWljZS5jYWxsZWQub3RscC5IaXN0b2dyYW1IABJJChVleHBvbmVudGlhbF9oaXN0b2dyYW0YCiABKAsyKC5zbHVpY2UuY2FsbGVkLm90bHAuRXhwb25lbnRpYWxIaXN0b2dyYW1IAEIGCgRkYXRhIkEKBUdhdWdlEjgKC2RhdGFfcG9pbnRzGAEgAygLMiMuc2x1aWNlLmNhbGxlZC5vdGxwLk51bWJlckRhdGFQb2ludCJ2CgNTdW0SOAoLZGF0YV9wb2ludHMYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuTnVtYmVyRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFEhQKDGlzX21vbm90b25pYxgDIAEoCCJpCglIaXN0b2dyYW0SOwoLZGF0YV9wb2ludHMYASADKAsyJi5zbHVpY2UuY2FsbGVkLm90bHAuSGlzdG9ncmFtRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFIn8KFEV4cG9uZW50aWFsSGlzdG9ncmFtEkYKC2RhdGFfcG9pbnRzGAEgAygLMjEuc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50Eh8KF2FnZ3JlZ2F0aW9uX3RlbXBvcmFsaXR5GAIgASgFIqkBCg9OdW1iZXJEYXRhUG9pbnQSMAoKYXR0cmlidXRlcxgHIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhITCglhc19kb3VibGUYBCABKAFIABIQCgZhc19pbnQYBiABKBBIAEIHCgV2YWx1ZSKGAgoSSGlzdG9ncmFtRGF0YVBvaW50EjAKCmF0dHJpYnV0ZXMYCSADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESFQoNYnVja2V0X2NvdW50cxgGIAMoBhIXCg9leHBsaWNpdF9ib3VuZHMYByADKAESLwoJZXhlbXBsYXJzGAggAygLMhwuc2x1aWNlLmNhbGxlZC5vdGxwLkV4ZW1wbGFyQgYKBF9zdW0imwMKHUV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50EjAKCmF0dHJpYnV0ZXMYASADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuS2V5VmFsdWUSHAoUc3RhcnRfdGltZV91bml4X25hbm8YAiABKAYSFgoOdGltZV91bml4X25hbm8YAyABKAYSDQoFY291bnQYBCABKAYSEAoDc3VtGAUgASgBSACIAQESDQoFc2NhbGUYBiABKBESEgoKemVyb19jb3VudBgHIAEoBhJLCghwb3NpdGl2ZRgIIAEoCzI5LnNsdWljZS5jYWxsZWQub3RscC5FeHBvbmVudGlhbEhpc3RvZ3JhbURhdGFQb2ludC5CdWNrZXRzEi8KCWV4ZW1wbGFycxgLIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5FeGVtcGxhchIWCg56ZXJvX3RocmVzaG9sZBgOIAEoARowCgdCdWNrZXRzEg4KBm9mZnNldBgBIAEoERIVCg1idWNrZXRfY291bnRzGAIgAygEQgYKBF9zdW0iWAoIRXhlbXBsYXISFgoOdGltZV91bml4X25hbm8YAiABKAYSEQoJYXNfZG91YmxlGAMgASgBEg8KB3NwYW5faWQYBCABKAwSEAoIdHJhY2VfaWQYBSABKAxiBnByb3RvMw", [file_called_otlp_trace]);
+  fileDesc("ChljYWxsZWQvb3RscF9tZXRyaWNzLnByb3RvEhJzbHVpY2UuY2FsbGVkLm90bHAiXAobRXhwb3J0TWV0cmljc1NlcnZpY2VSZXF1ZXN0Ej0KEHJlc291cmNlX21ldHJpY3MYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuUmVzb3VyY2VNZXRyaWNzInoKD1Jlc291cmNlTWV0cmljcxIuCghyZXNvdXJjZRgBIAEoCzIcLnNsdWljZS5jYWxsZWQub3RscC5SZXNvdXJjZRI3Cg1zY29wZV9tZXRyaWNzGAIgAygLMiAuc2x1aWNlLmNhbGxlZC5vdGxwLlNjb3BlTWV0cmljcyJ0CgxTY29wZU1ldHJpY3MSNwoFc2NvcGUYASABKAsyKC5zbHVpY2UuY2FsbGVkLm90bHAuSW5zdHJ1bWVudGF0aW9uU2NvcGUSKwoHbWV0cmljcxgCIAMoCzIaLnNsdWljZS5jYWxsZWQub3RscC5NZXRyaWMilAIKBk1ldHJpYxIMCgRuYW1lGAEgASgJEhMKC2Rlc2NyaXB0aW9uGAIgASgJEgwKBHVuaXQYAyABKAkSKgoFZ2F1Z2UYBSABKAsyGS5zbHVpY2UuY2FsbGVkLm90bHAuR2F1Z2VIABImCgNzdW0YByABKAsyFy5zbHVpY2UuY2FsbGVkLm90bHAuU3VtSAASMgoJaGlzdG9ncmFtGAkgASgLMh0uc2x1aWNlLmNhbGxlZC5vdGxwLkhpc3RvZ3JhbUgAEkkKFWV4cG9uZW50aWFsX2hpc3RvZ3JhbRgKIAEoCzIoLnNsdWljZS5jYWxsZWQub3RscC5FeHBvbmVudGlhbEhpc3RvZ3JhbUgAQgYKBGRhdGEiQQoFR2F1Z2USOAoLZGF0YV9wb2ludHMYASADKAsyIy5zbHVpY2UuY2FsbGVkLm90bHAuTnVtYmVyRGF0YVBvaW50InYKA1N1bRI4CgtkYXRhX3BvaW50cxgBIAMoCzIjLnNsdWljZS5jYWxsZWQub3RscC5OdW1iZXJEYXRhUG9pbnQSHwoXYWdncmVnYXRpb25fdGVtcG9yYWxpdHkYAiABKAUSFAoMaXNfbW9ub3RvbmljGAMgASgIImkKCUhpc3RvZ3JhbRI7CgtkYXRhX3BvaW50cxgBIAMoCzImLnNsdWljZS5jYWxsZWQub3RscC5IaXN0b2dyYW1EYXRhUG9pbnQSHwoXYWdncmVnYXRpb25fdGVtcG9yYWxpdHkYAiABKAUifwoURXhwb25lbnRpYWxIaXN0b2dyYW0SRgoLZGF0YV9wb2ludHMYASADKAsyMS5zbHVpY2UuY2FsbGVkLm90bHAuRXhwb25lbnRpYWxIaXN0b2dyYW1EYXRhUG9pbnQSHwoXYWdncmVnYXRpb25fdGVtcG9yYWxpdHkYAiABKAUiqQEKD051bWJlckRhdGFQb2ludBIwCgphdHRyaWJ1dGVzGAcgAygLMhwuc2x1aWNlLmNhbGxlZC5vdGxwLktleVZhbHVlEhwKFHN0YXJ0X3RpbWVfdW5peF9uYW5vGAIgASgGEhYKDnRpbWVfdW5peF9uYW5vGAMgASgGEhMKCWFzX2RvdWJsZRgEIAEoAUgAEhAKBmFzX2ludBgGIAEoEEgAQgcKBXZhbHVlIoYCChJIaXN0b2dyYW1EYXRhUG9pbnQSMAoKYXR0cmlidXRlcxgJIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhINCgVjb3VudBgEIAEoBhIQCgNzdW0YBSABKAFIAIgBARIVCg1idWNrZXRfY291bnRzGAYgAygGEhcKD2V4cGxpY2l0X2JvdW5kcxgHIAMoARIvCglleGVtcGxhcnMYCCADKAsyHC5zbHVpY2UuY2FsbGVkLm90bHAuRXhlbXBsYXJCBgoEX3N1bSKbAwodRXhwb25lbnRpYWxIaXN0b2dyYW1EYXRhUG9pbnQSMAoKYXR0cmlidXRlcxgBIAMoCzIcLnNsdWljZS5jYWxsZWQub3RscC5LZXlWYWx1ZRIcChRzdGFydF90aW1lX3VuaXhfbmFubxgCIAEoBhIWCg50aW1lX3VuaXhfbmFubxgDIAEoBhINCgVjb3VudBgEIAEoBhIQCgNzdW0YBSABKAFIAIgBARINCgVzY2FsZRgGIAEoERISCgp6ZXJvX2NvdW50GAcgASgGEksKCHBvc2l0aXZlGAggASgLMjkuc2x1aWNlLmNhbGxlZC5vdGxwLkV4cG9uZW50aWFsSGlzdG9ncmFtRGF0YVBvaW50LkJ1Y2tldHMSLwoJZXhlbXBsYXJzGAsgAygLMhwuc2x1aWNlLmNhbGxlZC5vdGxwLkV4ZW1wbGFyEhYKDnplcm9fdGhyZXNob2xkGA4gASgBGjAKB0J1Y2tldHMSDgoGb2Zmc2V0GAEgASgREhUKDWJ1Y2tldF9jb3VudHMYAiADKARCBgoEX3N1bSJYCghFeGVtcGxhchIWCg50aW1lX3VuaXhfbmFubxgCIAEoBhIRCglhc19kb3VibGUYAyABKAESDwoHc3Bhbl9pZBgEIAEoDBIQCgh0cmFjZV9pZBgFIAEoDGIGcHJvdG8z", [file_called_otlp_trace]);
 
 /**
  * @generated from message sluice.called.otlp.ExportMetricsServiceRequest
@@ -33,45 +33,6 @@ export type ExportMetricsServiceRequest = Message<"sluice.called.otlp.ExportMetr
  */
 export const ExportMetricsServiceRequestSchema: GenMessage<ExportMetricsServiceRequest> = /*@__PURE__*/
   messageDesc(file_called_otlp_metrics, 0);
-
-/**
- * @generated from message sluice.called.otlp.ExportMetricsServiceResponse
- */
-export type ExportMetricsServiceResponse = Message<"sluice.called.otlp.ExportMetricsServiceResponse"> & {
-  /**
-   * @generated from field: sluice.called.otlp.ExportMetricsPartialSuccess partial_success = 1;
-   */
-  partialSuccess?: ExportMetricsPartialSuccess | undefined;
-};
-
-/**
- * Describes the message sluice.called.otlp.ExportMetricsServiceResponse.
- * Use `create(ExportMetricsServiceResponseSchema)` to create a new message.
- */
-export const ExportMetricsServiceResponseSchema: GenMessage<ExportMetricsServiceResponse> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 1);
-
-/**
- * @generated from message sluice.called.otlp.ExportMetricsPartialSuccess
- */
-export type ExportMetricsPartialSuccess = Message<"sluice.called.otlp.ExportMetricsPartialSuccess"> & {
-  /**
-   * @generated from field: int64 rejected_data_points = 1;
-   */
-  rejectedDataPoints: bigint;
-
-  /**
-   * @generated from field: string error_message = 2;
-   */
-  errorMessage: string;
-};
-
-/**
- * Describes the message sluice.called.otlp.ExportMetricsPartialSuccess.
- * Use `create(ExportMetricsPartialSuccessSchema)` to create a new message.
- */
-export const ExportMetricsPartialSuccessSchema: GenMessage<ExportMetricsPartialSuccess> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 2);
 
 /**
  * @generated from message sluice.called.otlp.ResourceMetrics
@@ -93,7 +54,7 @@ export type ResourceMetrics = Message<"sluice.called.otlp.ResourceMetrics"> & {
  * Use `create(ResourceMetricsSchema)` to create a new message.
  */
 export const ResourceMetricsSchema: GenMessage<ResourceMetrics> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 3);
+  messageDesc(file_called_otlp_metrics, 1);
 
 /**
  * @generated from message sluice.called.otlp.ScopeMetrics
@@ -115,7 +76,7 @@ export type ScopeMetrics = Message<"sluice.called.otlp.ScopeMetrics"> & {
  * Use `create(ScopeMetricsSchema)` to create a new message.
  */
 export const ScopeMetricsSchema: GenMessage<ScopeMetrics> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 4);
+  messageDesc(file_called_otlp_metrics, 2);
 
 /**
  * @generated from message sluice.called.otlp.Metric
@@ -171,7 +132,7 @@ export type Metric = Message<"sluice.called.otlp.Metric"> & {
  * Use `create(MetricSchema)` to create a new message.
  */
 export const MetricSchema: GenMessage<Metric> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 5);
+  messageDesc(file_called_otlp_metrics, 3);
 
 /**
  * @generated from message sluice.called.otlp.Gauge
@@ -188,7 +149,7 @@ export type Gauge = Message<"sluice.called.otlp.Gauge"> & {
  * Use `create(GaugeSchema)` to create a new message.
  */
 export const GaugeSchema: GenMessage<Gauge> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 6);
+  messageDesc(file_called_otlp_metrics, 4);
 
 /**
  * @generated from message sluice.called.otlp.Sum
@@ -217,7 +178,7 @@ export type Sum = Message<"sluice.called.otlp.Sum"> & {
  * Use `create(SumSchema)` to create a new message.
  */
 export const SumSchema: GenMessage<Sum> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 7);
+  messageDesc(file_called_otlp_metrics, 5);
 
 /**
  * @generated from message sluice.called.otlp.Histogram
@@ -241,7 +202,7 @@ export type Histogram = Message<"sluice.called.otlp.Histogram"> & {
  * Use `create(HistogramSchema)` to create a new message.
  */
 export const HistogramSchema: GenMessage<Histogram> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 8);
+  messageDesc(file_called_otlp_metrics, 6);
 
 /**
  * @generated from message sluice.called.otlp.ExponentialHistogram
@@ -265,7 +226,7 @@ export type ExponentialHistogram = Message<"sluice.called.otlp.ExponentialHistog
  * Use `create(ExponentialHistogramSchema)` to create a new message.
  */
 export const ExponentialHistogramSchema: GenMessage<ExponentialHistogram> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 9);
+  messageDesc(file_called_otlp_metrics, 7);
 
 /**
  * @generated from message sluice.called.otlp.NumberDataPoint
@@ -309,7 +270,7 @@ export type NumberDataPoint = Message<"sluice.called.otlp.NumberDataPoint"> & {
  * Use `create(NumberDataPointSchema)` to create a new message.
  */
 export const NumberDataPointSchema: GenMessage<NumberDataPoint> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 10);
+  messageDesc(file_called_otlp_metrics, 8);
 
 /**
  * @generated from message sluice.called.otlp.HistogramDataPoint
@@ -361,7 +322,7 @@ export type HistogramDataPoint = Message<"sluice.called.otlp.HistogramDataPoint"
  * Use `create(HistogramDataPointSchema)` to create a new message.
  */
 export const HistogramDataPointSchema: GenMessage<HistogramDataPoint> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 11);
+  messageDesc(file_called_otlp_metrics, 9);
 
 /**
  * @generated from message sluice.called.otlp.ExponentialHistogramDataPoint
@@ -423,7 +384,7 @@ export type ExponentialHistogramDataPoint = Message<"sluice.called.otlp.Exponent
  * Use `create(ExponentialHistogramDataPointSchema)` to create a new message.
  */
 export const ExponentialHistogramDataPointSchema: GenMessage<ExponentialHistogramDataPoint> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 12);
+  messageDesc(file_called_otlp_metrics, 10);
 
 /**
  * @generated from message sluice.called.otlp.ExponentialHistogramDataPoint.Buckets
@@ -445,7 +406,7 @@ export type ExponentialHistogramDataPoint_Buckets = Message<"sluice.called.otlp.
  * Use `create(ExponentialHistogramDataPoint_BucketsSchema)` to create a new message.
  */
 export const ExponentialHistogramDataPoint_BucketsSchema: GenMessage<ExponentialHistogramDataPoint_Buckets> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 12, 0);
+  messageDesc(file_called_otlp_metrics, 10, 0);
 
 /**
  * @generated from message sluice.called.otlp.Exemplar
@@ -477,5 +438,5 @@ export type Exemplar = Message<"sluice.called.otlp.Exemplar"> & {
  * Use `create(ExemplarSchema)` to create a new message.
  */
 export const ExemplarSchema: GenMessage<Exemplar> = /*@__PURE__*/
-  messageDesc(file_called_otlp_metrics, 13);
+  messageDesc(file_called_otlp_metrics, 11);
 

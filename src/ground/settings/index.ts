@@ -218,6 +218,13 @@ export const settings = {
     defaultText: 'none',
     doc: 'Names of further request headers and query parameters that carry credentials, so that their values never enter a record.',
   }),
+  recordExport: row(oneOf('off', 'basic', 'full'), {
+    flag: 'record-export',
+    env: 'SLUICE_RECORD_EXPORT',
+    default: 'off',
+    defaultText: '`off`',
+    doc: 'Whether decision records are also sent to an OpenTelemetry collector (`OTEL_EXPORTER_OTLP_LOGS_ENDPOINT`, or `OTEL_EXPORTER_OTLP_ENDPOINT`). `basic` leaves out addresses of clients, queries, header fields and identities.',
+  }),
   modelCatalog: row(paths, {
     flag: 'model-catalog',
     env: 'SLUICE_MODEL_CATALOG',

@@ -1,6 +1,6 @@
-/** The settings of the export of metrics. They have the names and meanings of the OpenTelemetry specification. */
+/** The settings of the export of metrics and decision records. They have the names and meanings of the OpenTelemetry specification. */
 import { row } from './table.ts'
-import { exportInterval, oneOf, pairs, text, webUrl } from './types.ts'
+import { count, exportInterval, oneOf, pairs, text, webUrl } from './types.ts'
 
 export const metricExportSettings = {
   otlpEndpoint: row(webUrl, {
@@ -14,7 +14,7 @@ export const metricExportSettings = {
   otlpProtocol: row(oneOf('grpc', 'http/protobuf', 'http/json'), {
     env: 'OTEL_EXPORTER_OTLP_PROTOCOL',
     default: 'http/protobuf',
-    doc: 'How metrics are sent. `grpc` uses only the scheme, host and port of the endpoint.',
+    doc: 'How metrics and decision records are sent. `grpc` uses only the scheme, host and port of the endpoint.',
   }),
   otlpMetricsProtocol: row(oneOf('grpc', 'http/protobuf', 'http/json', 'none'), {
     env: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
@@ -53,12 +53,49 @@ export const metricExportSettings = {
   otlpServiceName: row(text('a name'), {
     env: 'OTEL_SERVICE_NAME',
     default: 'sluice',
-    doc: 'The resource attribute `service.name` of exported metrics.',
+    doc: 'The resource attribute `service.name` of exported metrics and decision records.',
   }),
   otlpResource: row(pairs, {
     env: 'OTEL_RESOURCE_ATTRIBUTES',
     default: {},
     defaultText: 'none',
-    doc: 'Further resource attributes of exported metrics, such as `deployment.environment=test`.',
+    doc: 'Further resource attributes of exported metrics and decision records, such as `deployment.environment=test`.',
+  }),
+  otlpLogsEndpoint: row(webUrl, {
+    env: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    doc: 'Whole URL for decision records (`--record-export`), in place of `OTEL_EXPORTER_OTLP_ENDPOINT` with `/v1/logs`.',
+  }),
+  otlpLogsProtocol: row(oneOf('grpc', 'http/protobuf', 'http/json'), {
+    env: 'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
+    doc: 'How decision records are sent, in place of `OTEL_EXPORTER_OTLP_PROTOCOL`.',
+  }),
+  otlpLogsHeaders: row(pairs, {
+    env: 'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
+    doc: 'Header fields of requests with decision records, in place of all of `OTEL_EXPORTER_OTLP_HEADERS`.',
+  }),
+  otlpBatchDelayMs: row(exportInterval, {
+    env: 'OTEL_BLRP_SCHEDULE_DELAY',
+    default: 1_000,
+    doc: 'Milliseconds that a decision record waits for others.',
+  }),
+  otlpBatchTimeoutMs: row(exportInterval, {
+    env: 'OTEL_BLRP_EXPORT_TIMEOUT',
+    default: 30_000,
+    doc: 'Milliseconds after which a request with decision records is given up and sent again.',
+  }),
+  otlpQueueSize: row(count, {
+    env: 'OTEL_BLRP_MAX_QUEUE_SIZE',
+    default: 2_048,
+    doc: 'Maximum number of decision records that wait for the collector. Further ones are dropped and counted.',
+  }),
+  otlpBatchSize: row(count, {
+    env: 'OTEL_BLRP_MAX_EXPORT_BATCH_SIZE',
+    default: 512,
+    doc: 'Maximum number of decision records in a request.',
+  }),
+  otlpDisabled: row(oneOf('true', 'false'), {
+    env: 'OTEL_SDK_DISABLED',
+    default: 'false',
+    doc: '`true` sends no metrics and no decision records, whatever the other variables are.',
   }),
 } as const

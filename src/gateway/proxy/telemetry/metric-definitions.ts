@@ -1,6 +1,16 @@
 import { costBounds } from '../../../engines/messages/cost/cost-bounds.ts'
 import { usdNumber } from '../../../engines/messages/cost/money.ts'
+import type { Exemplar } from './exemplar.ts'
 import type { ExponentialCounts } from './exponential.ts'
+import {
+  connects,
+  durations,
+  firstTokens,
+  modelDurations,
+  perToken,
+  streamDurations,
+  tokenCounts,
+} from './metric-buckets.ts'
 
 /**
  * All metrics, for the workers, the Prometheus writer and the docs. Exported names have the prefix
@@ -22,14 +32,6 @@ const toolLabels = ['backend', 'target', 'tool', 'result'] as const
 const streamLabels = ['backend', 'protocol', 'reason', ...routeLabels] as const
 const connectionLabels = ['bind', 'gateway', 'listener', 'protocol'] as const
 
-const durations = [
-  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80,
-]
-const streamDurations = [0.01, 0.1, 1, 10, 60, 300, 1_800, 3_600, 14_400, 86_400]
-const connects = [
-  0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.5, 1, 2, 4, 8,
-]
-
 /** `gen_ai_system` is the old name of the provider label. */
 const modelLabels = [
   'gen_ai_operation_name',
@@ -48,18 +50,6 @@ const identityLabels = [
   'gen_ai_provider_name',
   'gen_ai_response_model',
 ] as const
-
-const tokenCounts = [
-  1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216,
-  67_108_864,
-]
-const modelDurations = [
-  0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92,
-]
-const firstTokens = [
-  0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
-]
-const perToken = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1, 2.5]
 
 type Row = MetricDefinition
 type Plain<Type> = Row & { readonly type: Type }
@@ -344,6 +334,10 @@ export const metricDefinitions = {
   decision_blocks_unpublished_total: counter(
     'Blocks of records that the NATS server did not take in time. They are still on disk.',
   ),
+  decisions_exported_total: counter('Decision records that a collector has accepted.'),
+  decisions_export_dropped_total: counter(
+    'Decision records that no collector got, because it refused them or was too slow.',
+  ),
   metric_exports_total: counter('Exports of metrics that a collector has accepted.'),
   metric_export_failures_total: counter('Exports of metrics that failed.'),
   metric_export_points_dropped_total: counter('Data points that a collector has rejected.'),
@@ -397,21 +391,6 @@ export interface Series {
   readonly exponential?: ExponentialCounts
   /** At most one for each bucket. Undefined if no traced request was recorded. */
   readonly exemplars?: readonly Exemplar[]
-}
-
-/** The trace of one recorded request. */
-export interface Exemplar extends ExemplarTrace {
-  /** Position of the bucket in `values`. */
-  readonly bucket: number
-  readonly value: number
-  /** Milliseconds since 1970. */
-  readonly atMs: number
-}
-
-/** The ids of a sampled span, in hexadecimal digits. */
-export interface ExemplarTrace {
-  readonly traceId: string
-  readonly spanId: string
 }
 
 /** All series of a worker or of the main thread. */

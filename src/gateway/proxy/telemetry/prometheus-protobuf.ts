@@ -1,4 +1,5 @@
 /** Writes metrics in the protobuf format of Prometheus, in which histograms also have their native form. */
+
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { sizeDelimitedEncode } from '@bufbuild/protobuf/wire'
 import {
@@ -9,9 +10,9 @@ import {
   type MetricSchema,
 } from '../../../../proto/gen/called/prometheus_metrics_pb.ts'
 import { allLabels } from './added-labels.ts'
+import type { Exemplar } from './exemplar.ts'
 import { type ExponentialCounts, zeroThreshold } from './exponential.ts'
 import {
-  type Exemplar,
   type MetricDefinition,
   type MetricsSnapshot,
   metricDefinitions,

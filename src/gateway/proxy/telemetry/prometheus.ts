@@ -1,8 +1,9 @@
 /** Writes metrics in the text formats of Prometheus and of OpenMetrics, which also has exemplars. */
+
 import { labelText, metricHead } from '../../../ground/base/prometheus.ts'
 import { allLabels } from './added-labels.ts'
+import type { Exemplar } from './exemplar.ts'
 import {
-  type Exemplar,
   type MetricDefinition,
   type MetricsSnapshot,
   metricDefinitions,

@@ -1,7 +1,7 @@
 /** Adds up the snapshots of workers. */
+import type { Exemplar } from './exemplar.ts'
 import { addExponential } from './exponential.ts'
 import {
-  type Exemplar,
   type MetricName,
   type MetricsSnapshot,
   metricDefinitions,

@@ -3,10 +3,9 @@
  * found in a tree of label values, so that no key is built for each request. Every node caches its last
  * child, because traffic repeats itself.
  */
+import type { Exemplar, ExemplarTrace } from './exemplar.ts'
 import { ExponentialCounter } from './exponential.ts'
 import {
-  type Exemplar,
-  type ExemplarTrace,
   type MetricDefinition,
   type MetricName,
   metricDefinitions,

@@ -1,4 +1,5 @@
 /** The data that the data plane reports to the access log and metrics. */
+
 import type { ServerExchange } from '../../../engines/http/contracts/requests.ts'
 import type { ServerStream } from '../../../engines/http/contracts/streams.ts'
 import type { GatewayError } from '../../../ground/errors/index.ts'
@@ -6,7 +7,8 @@ import type { CalloutSubtype, Peer } from '../../../ground/exchange/exchange.ts'
 import type { AccessLogRules, MetricRules } from '../../../ground/exchange/observe.ts'
 import type { Step } from '../../policies/define.ts'
 import type { HealthChange } from '../upstream/checked-backend.ts'
-import type { ExemplarTrace, MetricsSnapshot } from './metric-definitions.ts'
+import type { ExemplarTrace } from './exemplar.ts'
+import type { MetricsSnapshot } from './metric-definitions.ts'
 import type { Label } from './timed-counters.ts'
 
 /** Called with each field of the access log. If `isFree`, the value is free text, which is always quoted. */

@@ -60,6 +60,8 @@ export interface ProxyOptions extends TrafficSettings {
   readonly connectSeries?: ConnectSeries
   /** Publishes the blocks of decision records; if omitted, they are only on disk. */
   readonly publisher?: BlockPublisher
+  /** Sends decision records to a collector. */
+  readonly recordExporter?: BlockPublisher
   /** Sends blocks of decision records to a controller. */
   readonly reportRecords?: (block: Uint8Array, isSample: boolean) => void
   /** The ledger of budgets; if omitted, requests under a budget are refused. */

@@ -132,11 +132,11 @@ class Supervisor {
   }
 
   #openRecords(workers: number): RecordSettings | undefined {
-    const { records, publisher, reportRecords } = this.#options
+    const { records, publisher, recordExporter, reportRecords } = this.#options
     if (records === undefined) return undefined
     try {
       const key = openRecordFolder(records)
-      const isPublished = (publisher ?? reportRecords) !== undefined
+      const isPublished = (publisher ?? recordExporter ?? reportRecords) !== undefined
       return { ...records, proxy: this.#name, workers, key, isPublished }
     } catch (thrown) {
       const error = thrown instanceof Error ? thrown : new Error(String(thrown))
@@ -191,9 +191,7 @@ class Supervisor {
     if (owners !== undefined) this.#rateLocks.release(owners)
   }
 
-  #emit(event: ProxyEvent): void {
-    this.#options.onEvent?.(event)
-  }
+  readonly #emit = (event: ProxyEvent): void => this.#options.onEvent?.(event)
 
   #receive(worker: number, message: FromWorker): void {
     switch (message.type) {
@@ -226,6 +224,7 @@ class Supervisor {
         break
       case 'decisions':
         this.#options.publisher?.publish(message.block)
+        this.#options.recordExporter?.publish(message.block)
         this.#options.reportRecords?.(message.block, message.isSample)
         break
       case 'health':
@@ -308,6 +307,7 @@ class Supervisor {
       ...this.#own(),
       ...this.#exporter?.metrics(),
       ...this.#options.publisher?.metrics(),
+      ...this.#options.recordExporter?.metrics(),
       ...this.#options.moreMetrics?.(),
     }
   }
@@ -356,8 +356,9 @@ class Supervisor {
     const { minMs, maxMs } = this.#options.drain ?? { minMs: 0, maxMs: 5_000 }
     await Promise.all(this.#threads.map((thread) => thread.drain(minMs, maxMs)))
     await Promise.all([this.#series.close(), this.#exporter?.close()])
-    const { publisher, grants, answers } = this.#options
-    for (const one of [this.#budgets, publisher, grants, answers]) await one?.close()
+    const { publisher, recordExporter, grants, answers } = this.#options
+    const open = [this.#budgets, publisher, recordExporter, grants, answers]
+    for (const one of open) await one?.close()
     await this.#closeServers()
   }
 

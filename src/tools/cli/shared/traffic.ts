@@ -1,5 +1,4 @@
 /** The settings and log lines of the commands that serve traffic. */
-import { hostname } from 'node:os'
 import { openAnswerBucket } from '../../../control/log/answer-bucket.ts'
 import { DecisionPublisher } from '../../../control/log/nats-decisions.ts'
 import type { ProxyEvent, ProxyOptions } from '../../../gateway/proxy/workers/proxy-options.ts'
@@ -17,6 +16,7 @@ import {
   settings as table,
 } from '../../../ground/settings/index.ts'
 import { readTable, type ValuesOf } from '../../../ground/settings/table.ts'
+import { metricExport, recordExporter } from './collectors.ts'
 import { lateGrantStore } from './grant-store.ts'
 import type { OperationalLog, Severity } from './operational-log.ts'
 import { UsageError } from './output.ts'
@@ -170,6 +170,7 @@ export function trafficOptions(
     ...(seriesFolder !== undefined && { seriesFolder }),
     ...(stdio && { stdio }),
     ...metricExport(settings),
+    ...recordExporter(settings, log),
     publisher: kept && decisionPublisher(nats, log),
     version: packageVersion(),
     drain: drainDeadlines(settings),
@@ -184,33 +185,6 @@ export function trafficOptions(
 
 type Settings = ValuesOf<typeof table>
 
-function metricExport(settings: Settings): Pick<ProxyOptions, 'metricExport'> {
-  const { otlpEndpoint, otlpMetricsEndpoint, otlpHeaders, otlpMetricsHeaders } = settings
-  const protocol = settings.otlpMetricsProtocol ?? settings.otlpProtocol
-  const endpoint =
-    otlpMetricsEndpoint ?? (otlpEndpoint && `${otlpEndpoint.replace(/\/$/, '')}/v1/metrics`)
-  if (endpoint === undefined || protocol === 'none') return {}
-  const known = {
-    'service.name': settings.otlpServiceName,
-    'service.version': packageVersion(),
-    'service.instance.id': process.env.POD_NAME ?? `${hostname()}-${process.pid}`,
-    'host.name': hostname(),
-  }
-  return {
-    metricExport: {
-      endpoint,
-      protocol,
-      headers: otlpMetricsHeaders ?? otlpHeaders,
-      temporality: settings.otlpTemporality === 'cumulative' ? 'cumulative' : 'delta',
-      histograms:
-        settings.otlpHistograms === 'explicit_bucket_histogram' ? 'explicit' : 'exponential',
-      intervalMs: settings.otlpIntervalMs,
-      timeoutMs: settings.otlpTimeoutMs,
-      resource: Object.entries({ ...known, ...settings.otlpResource }),
-    },
-  }
-}
-
 function decisionPublisher(
   servers: string | undefined,
   log: OperationalLog,
@@ -222,7 +196,10 @@ function decisionPublisher(
 
 /** @throws UsageError */
 function recordOptions(
-  settings: Pick<ValuesOf<typeof table>, 'record' | 'recordDir' | 'recordHide' | 'recordMegabytes'>,
+  settings: Pick<
+    Settings,
+    'record' | 'recordDir' | 'recordExport' | 'recordHide' | 'recordMegabytes'
+  >,
   byDefault: TrafficContext['records'],
 ): ProxyOptions['records'] {
   const { record: share } = settings
@@ -232,6 +209,7 @@ function recordOptions(
   const isCollected = share === 'sample' && byDefault.isCollected === true
   const folder = settings.recordDir ?? (isCollected ? undefined : byDefault.folder)
   if (folder !== undefined) return { ...bounds, folder }
+  if (settings.recordExport !== 'off') return bounds
   if (share === 'sample') return isCollected ? bounds : undefined
   throw new UsageError('--record needs --record-dir')
 }

@@ -1,5 +1,6 @@
 /** Encodes metrics as ExportMetricsServiceRequests of the OpenTelemetry protocol. */
-import { create, type MessageInitShape, toBinary, toJsonString } from '@bufbuild/protobuf'
+
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import {
   type ExemplarSchema,
   type ExponentialHistogramDataPointSchema,
@@ -8,15 +9,16 @@ import {
   type NumberDataPointSchema,
 } from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
 import { allLabels } from '../added-labels.ts'
+import type { Exemplar } from '../exemplar.ts'
 import { type ExponentialCounts, exponentialSince, zeroThreshold } from '../exponential.ts'
 import {
-  type Exemplar,
   type MetricDefinition,
   type MetricName,
   type MetricsSnapshot,
   metricDefinitions,
   type Series,
 } from '../metric-definitions.ts'
+import { encodeRequest } from './values.ts'
 
 export type Temporality = 'cumulative' | 'delta'
 export type HistogramKind = 'explicit' | 'exponential'
@@ -38,8 +40,8 @@ export interface EncodedMetrics {
 }
 
 interface EncodeOptions {
-  /** JSON is the protobuf mapping, in UTF-8. */
-  readonly format: 'protobuf' | 'json'
+  /** JSON instead of protobuf. */
+  readonly isJson: boolean
   readonly temporality: Temporality
   /** `exponential` is for histograms that have such buckets. */
   readonly histograms: HistogramKind
@@ -57,7 +59,7 @@ export function* encodeMetrics(
   before: Exported,
   options: EncodeOptions,
 ): Generator<EncodedMetrics> {
-  const { format, temporality, resource, version, maxPoints } = options
+  const { isJson, temporality, resource, version, maxPoints } = options
   const scope = { name: 'sluice', version }
   let metrics: MessageInitShape<typeof MetricSchema>[] = []
   let points = 0
@@ -65,11 +67,7 @@ export function* encodeMetrics(
     const attributes = keyValues(resource)
     const resourceMetrics = [{ resource: { attributes }, scopeMetrics: [{ scope, metrics }] }]
     const message = create(ExportMetricsServiceRequestSchema, { resourceMetrics })
-    const body =
-      format === 'json'
-        ? Buffer.from(toJsonString(ExportMetricsServiceRequestSchema, message))
-        : toBinary(ExportMetricsServiceRequestSchema, message)
-    return { body, points }
+    return { body: encodeRequest(ExportMetricsServiceRequestSchema, message, isJson), points }
   }
   for (const [name, all] of Object.entries(now.snapshot) as [MetricName, readonly Series[]][]) {
     const at = times(name, temporality, now, before)

@@ -1,5 +1,5 @@
 /**
- * Sends spans and entries of the access log to collectors in batches. If a collector is slow, they are dropped, so
+ * Sends spans, entries of the access log and decision records to collectors in batches. If a collector is slow, they are dropped, so
  * requests never wait.
  */
 import { hostname } from 'node:os'
@@ -12,13 +12,11 @@ import {
   type SendResult,
 } from './senders.ts'
 
-/** Maximum number of items that wait for one collector. */
-const maxWaiting = 2_048
-const maxBatch = 512
+/** Maximum number of items that wait for one collector, and that are sent at once. */
+const defaultLimits: BatchLimits = { maxWaiting: 2_048, maxBatch: 512, everyMs: 500 }
 /** The same in bytes. Collectors accept 4 MiB over gRPC by default. */
 const maxWaitingBytes = 16 * 1024 * 1024
 const maxBatchBytes = 3 * 1024 * 1024
-const batchEveryMs = 500
 const firstBackoffMs = 500
 const maxBackoffMs = 30_000
 /** Idle time after which the connection is closed. */
@@ -36,17 +34,29 @@ export interface Signal<Item> {
     resource: readonly Attribute[],
     items: readonly Item[],
     scope: { readonly name: string; readonly version: string },
+    isJson?: boolean,
   ): Uint8Array
+}
+
+export interface BatchLimits {
+  readonly maxWaiting: number
+  readonly maxBatch: number
+  /** How long the first item of a batch waits for others. */
+  readonly everyMs: number
 }
 
 interface ExporterOptions<Item> {
   readonly signal: Signal<Item>
-  readonly rules: ExportRules
-  /** Resource attributes of the proxy and of the Gateway that the items belong to. */
+  readonly limits?: BatchLimits
+  /** JSON instead of protobuf. */
+  readonly isJson?: boolean
+  /** Resource attributes of the proxy. */
   readonly resource: readonly Attribute[]
   readonly version: string
-  /** Resolves the address of the collector. Rejects if that fails. */
-  readonly resolve: () => Promise<CollectorAddress>
+  /** Sends a batch. If it rejects, the batch is sent again. */
+  readonly send: (body: Uint8Array) => Promise<SendResult>
+  /** Closes the connection. The next batch may open another one. */
+  readonly disconnect: () => void
   readonly onExport: (sent: number, dropped: number) => void
 }
 
@@ -55,10 +65,9 @@ interface WaitingItem<Item> {
   readonly bytes: number
 }
 
-class Exporter<Item> {
+export class Exporter<Item> {
   readonly #options: ExporterOptions<Item>
-  readonly #resource: readonly Attribute[]
-  readonly #sender: Sender
+  readonly #limits: BatchLimits
   #waiting: WaitingItem<Item>[] = []
   /** Size of what waits or is being sent. */
   #bytes = 0
@@ -68,17 +77,12 @@ class Exporter<Item> {
 
   constructor(options: ExporterOptions<Item>) {
     this.#options = options
-    const { rules, resource, signal } = options
-    const names = new Set(rules.resources.map(([name]) => name))
-    this.#resource = [...resource.filter(([name]) => !names.has(name)), ...rules.resources]
-    this.#sender =
-      rules.protocol === 'GRPC'
-        ? new GrpcSender(signal.method)
-        : new HttpSender(rules.path ?? signal.path)
+    this.#limits = options.limits ?? defaultLimits
   }
 
   add(item: Item): void {
     const bytes = this.#options.signal.sizeOf(item)
+    const { maxWaiting, maxBatch, everyMs } = this.#limits
     if (this.#waiting.length >= maxWaiting || this.#bytes + bytes > maxWaitingBytes) {
       this.#options.onExport(0, 1)
       return
@@ -89,20 +93,20 @@ class Exporter<Item> {
     if (this.#sending !== undefined) return
     const isFull = this.#waiting.length === maxBatch || (!wasFull && this.#bytes >= maxBatchBytes)
     if (isFull && this.#backoffMs === 0) this.#sendSoon(0)
-    else if (this.#waiting.length === 1) this.#sendSoon(batchEveryMs)
+    else if (this.#waiting.length === 1) this.#sendSoon(everyMs)
   }
 
   /** Sends all waiting items once, without retries. Called before the process ends. */
   async flush(): Promise<void> {
     await this.#sending
     while (this.#waiting.length > 0) {
-      if ((await this.#sendBatch()) === 'again') break
+      if ((await this.#sendBatch()).result === 'again') break
     }
     this.#options.onExport(0, this.#waiting.length)
     this.#waiting = []
     this.#bytes = 0
     clearTimeout(this.#timer)
-    this.#sender.close()
+    this.#options.disconnect()
   }
 
   #sendSoon(delayMs: number): void {
@@ -112,23 +116,24 @@ class Exporter<Item> {
   }
 
   #send(): void {
-    this.#sending = this.#sendBatch().then((result) => {
+    this.#sending = this.#sendBatch().then(({ result, afterMs = 0 }) => {
       this.#sending = undefined
-      this.#backoffMs =
-        result === 'again'
-          ? Math.min(Math.max(this.#backoffMs * 2, firstBackoffMs), maxBackoffMs)
-          : 0
-      if (this.#waiting.length > 0) this.#sendSoon(this.#backoffMs || batchEveryMs)
+      const doubled = Math.max(this.#backoffMs * 2, firstBackoffMs)
+      this.#backoffMs = result === 'again' ? Math.min(Math.max(doubled, afterMs), maxBackoffMs) : 0
+      const { everyMs, maxBatch } = this.#limits
+      const isFull = this.#waiting.length >= maxBatch || this.#bytes >= maxBatchBytes
+      if (this.#waiting.length > 0) this.#sendSoon(this.#backoffMs || (isFull ? 0 : everyMs))
       else this.#closeWhenIdle()
     })
   }
 
   #closeWhenIdle(): void {
-    this.#timer = setTimeout(() => this.#sender.close(), idleMs)
+    this.#timer = setTimeout(() => this.#options.disconnect(), idleMs)
     this.#timer.unref()
   }
 
   #nextBatch(): WaitingItem<Item>[] {
+    const { maxBatch } = this.#limits
     let bytes = 0
     const end = this.#waiting.findIndex((one, at) => {
       bytes += one.bytes
@@ -139,36 +144,30 @@ class Exporter<Item> {
 
   /** Sends one batch. Never rejects. Items that can be sent again return to the front of the queue. */
   async #sendBatch(): Promise<SendResult> {
-    const { signal, resolve, version, onExport } = this.#options
+    const { signal, resource, version, isJson = false, send, onExport } = this.#options
     const batch = this.#nextBatch()
     const bytes = batch.reduce((sum, one) => sum + one.bytes, 0)
-    let result: SendResult
+    const items = batch.map(({ item }) => item)
+    let sent: SendResult
     try {
-      const address = await resolve()
-      result = await this.#sender.send(
-        address,
-        signal.encode(
-          this.#resource,
-          batch.map(({ item }) => item),
-          { name: 'sluice', version },
-        ),
-      )
+      sent = await send(signal.encode(resource, items, { name: 'sluice', version }, isJson))
     } catch {
       // The collector cannot be resolved now, but that may change with its endpoints or policies.
-      result = 'again'
+      sent = { result: 'again' }
     }
+    const { result, rejected = 0 } = sent
     // A collector may never accept an item that is too large, and others must not wait for it.
     if (result === 'again' && bytes <= maxBatchBytes) {
-      const kept = batch.slice(0, maxWaiting - this.#waiting.length)
+      const kept = batch.slice(0, this.#limits.maxWaiting - this.#waiting.length)
       this.#waiting.unshift(...kept)
       for (const one of batch.slice(kept.length)) this.#bytes -= one.bytes
       onExport(0, batch.length - kept.length)
-      return result
+      return sent
     }
     this.#bytes -= bytes
-    if (result === 'sent') onExport(batch.length, 0)
-    else onExport(0, batch.length)
-    return result
+    const lost = result === 'sent' ? Math.min(rejected, batch.length) : batch.length
+    onExport(batch.length - lost, lost)
+    return sent
   }
 }
 
@@ -214,13 +213,14 @@ export class Exporters<Item, Listener extends ObservedListener> {
     let exporter = exporters.get(gateway)
     if (exporter === undefined) {
       const { signal, version, resolve, onExport } = this.#options
+      const sender = senderFor(rules, signal)
       exporter = new Exporter({
         signal,
-        rules,
         version,
         onExport,
-        resource: describe(gateway, version),
-        resolve: () => resolve(rules, listener),
+        resource: resourceOf(rules, gateway, version),
+        send: async (body) => sender.send(await resolve(rules, listener), body),
+        disconnect: () => sender.close(),
       })
       exporters.set(gateway, exporter)
       for (const known of this.#all) if (known.deref() === undefined) this.#all.delete(known)
@@ -230,14 +230,20 @@ export class Exporters<Item, Listener extends ObservedListener> {
   }
 }
 
-/** Returns the default resource attributes of a proxy. The policy may override them. */
-function describe(gateway: string, version: string): Attribute[] {
+function senderFor<Item>({ protocol, path }: ExportRules, signal: Signal<Item>): Sender {
+  return protocol === 'GRPC' ? new GrpcSender(signal.method) : new HttpSender(path ?? signal.path)
+}
+
+/** Returns the resource attributes of a proxy for a Gateway. Those of the policy replace the default ones. */
+function resourceOf({ resources }: ExportRules, gateway: string, version: string): Attribute[] {
   const slash = gateway.indexOf('/')
-  return [
+  const byDefault: Attribute[] = [
     ['service.name', gateway.slice(slash + 1)],
     ['service.namespace', gateway.slice(0, slash)],
     ['service.version', version],
     ['service.instance.id', process.env.POD_NAME ?? `${hostname()}-${process.pid}`],
     ['host.name', hostname()],
   ]
+  const names = new Set(resources.map(([name]) => name))
+  return [...byDefault.filter(([name]) => !names.has(name)), ...resources]
 }

@@ -1,5 +1,5 @@
 /** Entries of the access log, and their encoding for collectors (OTLP). */
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import {
   ExportLogsServiceRequestSchema,
   type LogRecordSchema,
@@ -9,7 +9,7 @@ import type { AccessLogExport, Attribute } from '../../../../ground/exchange/obs
 import type { AccessRecord } from '../types.ts'
 import { requestAttributes } from './attributes.ts'
 import type { Signal } from './exporter.ts'
-import { keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
+import { encodeRequest, keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
 
 /** An entry of the access log, kept until it is exported. */
 export interface LogRecord {
@@ -49,17 +49,21 @@ export const logSignal: Signal<LogRecord> = {
   path: '/v1/logs',
   method: '/opentelemetry.proto.collector.logs.v1.LogsService/Export',
   sizeOf: ({ attributes }) => perRecord + sizeOfAttributes(attributes),
-  encode(resource, records, scope) {
-    const message = create(ExportLogsServiceRequestSchema, {
-      resourceLogs: [
-        {
-          resource: { attributes: resource.map(keyValue) },
-          scopeLogs: [{ scope, logRecords: records.map(logRecord) }],
-        },
-      ],
-    })
-    return toBinary(ExportLogsServiceRequestSchema, message)
-  },
+  encode: (resource, records, scope, isJson = false) =>
+    encodeLogs(resource, records.map(logRecord), scope, isJson),
+}
+
+/** Encodes a request with log records. */
+export function encodeLogs(
+  resource: readonly Attribute[],
+  logRecords: MessageInitShape<typeof LogRecordSchema>[],
+  scope: { readonly name: string; readonly version: string },
+  isJson: boolean,
+): Uint8Array {
+  const about = { attributes: resource.map(keyValue) }
+  const resourceLogs = [{ resource: about, scopeLogs: [{ scope, logRecords }] }]
+  const message = create(ExportLogsServiceRequestSchema, { resourceLogs })
+  return encodeRequest(ExportLogsServiceRequestSchema, message, isJson)
 }
 
 function logRecord(from: LogRecord): MessageInitShape<typeof LogRecordSchema> {

@@ -13,14 +13,14 @@ import {
 } from './encode-metrics.ts'
 import {
   type Answer,
-  GrpcTransport,
-  HttpTransport,
-  type MetricTransport,
+  type OtlpProtocol,
+  openTransport,
+  type Transport,
   type TransportSettings,
-} from './metric-transports.ts'
+} from './transports.ts'
 
 export interface MetricExportSettings extends TransportSettings {
-  readonly protocol: 'grpc' | 'http/protobuf' | 'http/json'
+  readonly protocol: OtlpProtocol
   readonly temporality: Temporality
   readonly histograms: HistogramKind
   readonly intervalMs: number
@@ -37,12 +37,11 @@ interface ExporterOptions extends MetricExportSettings {
 /** Maximum number of points in a request. */
 const maxPoints = 4_000
 
-const formatOf = ({ protocol }: MetricExportSettings) =>
-  protocol === 'http/json' ? 'json' : 'protobuf'
+const exportMethod = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export'
 
 export class MetricExporter {
   readonly #options: ExporterOptions
-  readonly #transport: MetricTransport
+  readonly #transport: Transport
   #timer: NodeJS.Timeout | undefined
   #before: Exported = { snapshot: {}, atMs: performance.timeOrigin }
   /** Deltas that the collector could not take. No others are made before it has them. */
@@ -59,10 +58,7 @@ export class MetricExporter {
 
   constructor(options: ExporterOptions) {
     this.#options = options
-    this.#transport =
-      options.protocol === 'grpc'
-        ? new GrpcTransport(options)
-        : new HttpTransport(options, formatOf(options))
+    this.#transport = openTransport(options, options.protocol, exportMethod)
   }
 
   start(): void {
@@ -89,7 +85,7 @@ export class MetricExporter {
     const parts = [
       ...encodeMetrics(now, this.#before, {
         ...this.#options,
-        format: formatOf(this.#options),
+        isJson: this.#options.protocol === 'http/json',
         exemplarsAfterMs: this.#exemplarsAfterMs,
         maxPoints,
       }),

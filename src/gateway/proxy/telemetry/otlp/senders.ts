@@ -1,14 +1,16 @@
 /** The two transports of OTLP: HTTP with protobuf, and unary gRPC calls. */
 import { X509Certificate } from 'node:crypto'
-import type { RequestOptions } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { PeerCertificate } from 'node:tls'
+import type { ServiceError } from '@grpc/grpc-js'
 import type {
   UpstreamAddress,
   UpstreamTls,
 } from '../../../../engines/http/sockets/upstream-address.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import { Agent as HttpAgent, request as httpRequest } from '../../../../ground/base/node-http.ts'
+import { readPartialSuccess } from './values.ts'
 
 /** The current address of a collector. */
 export interface CollectorAddress {
@@ -17,8 +19,17 @@ export interface CollectorAddress {
   readonly authority: string
 }
 
-/** `again` means that the same items should be sent again later. */
-export type SendResult = 'sent' | 'again' | 'refused'
+export interface SendResult {
+  /** `again` means that the same items should be sent again later. */
+  readonly result: 'sent' | 'again' | 'refused'
+  /** Number of items that the collector has rejected although it answered with success. */
+  readonly rejected?: number
+  /** How long the collector wants no further requests. */
+  readonly afterMs?: number
+}
+
+/** Maximum size of the answer of a collector that is read. */
+export const maxAnswerBytes = 65_536
 
 export interface Sender {
   send(to: CollectorAddress, body: Uint8Array): Promise<SendResult>
@@ -54,14 +65,17 @@ export class HttpSender implements Sender {
     }
     return new Promise((resolve) => {
       const request = tls === undefined ? httpRequest(options) : httpsRequest(options)
-      request.once('error', () => resolve('again'))
+      request.once('error', () => resolve({ result: 'again' }))
       request.once('timeout', () => request.destroy())
       request.once('response', (response) => {
-        response.resume()
-        response.once('error', () => resolve('again'))
-        const { statusCode = 0 } = response
-        const isTaken = statusCode >= 200 && statusCode < 300
-        resolve(isTaken ? 'sent' : retryableStatuses.has(statusCode) ? 'again' : 'refused')
+        const pieces: Buffer[] = []
+        let bytes = 0
+        response.on('data', (piece: Buffer) => {
+          bytes += piece.length
+          if (bytes <= maxAnswerBytes) pieces.push(piece)
+        })
+        response.once('error', () => resolve({ result: 'again' }))
+        response.once('end', () => resolve(resultOf(response, Buffer.concat(pieces))))
       })
       request.end(body)
     })
@@ -86,6 +100,19 @@ export class HttpSender implements Sender {
   }
 }
 
+function resultOf({ statusCode = 0, headers }: IncomingMessage, body: Buffer): SendResult {
+  if (statusCode >= 200 && statusCode < 300) {
+    return { result: 'sent', rejected: readPartialSuccess(body).rejected }
+  }
+  return retryableStatuses.has(statusCode)
+    ? { result: 'again', afterMs: retryAfterMs(headers['retry-after']) }
+    : { result: 'refused' }
+}
+
+/** Reads `retry-after` in seconds; 0 if it is absent or a date. */
+export const retryAfterMs = (text = ''): number =>
+  /^\d{1,6}$/.test(text) ? Number(text) * 1_000 : 0
+
 /** Converts the TLS settings of a backend's policies to options of Node. */
 function tlsOptions(tls: UpstreamTls) {
   return {
@@ -103,10 +130,19 @@ type Grpc = typeof import('@grpc/grpc-js')
 type GrpcClient = InstanceType<Grpc['Client']>
 
 /**
- * gRPC statuses after which the same data may be sent again: CANCELLED, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED,
- * ABORTED, OUT_OF_RANGE, UNAVAILABLE, DATA_LOSS.
+ * gRPC statuses after which the same data may be sent again: CANCELLED, DEADLINE_EXCEEDED, ABORTED, OUT_OF_RANGE,
+ * UNAVAILABLE, DATA_LOSS.
  */
-export const retryableCodes: ReadonlySet<number> = new Set([1, 4, 8, 10, 11, 14, 15])
+const retryableCodes: ReadonlySet<number> = new Set([1, 4, 10, 11, 14, 15])
+const unavailable = 14
+const resourceExhausted = 8
+
+/** Whether the same data may be sent again. RESOURCE_EXHAUSTED is final unless the collector says when to retry. */
+export function isRetryable({ code = unavailable, metadata }: Partial<ServiceError>): boolean {
+  if (code !== resourceExhausted) return retryableCodes.has(code)
+  const details = metadata?.get('grpc-status-details-bin') ?? []
+  return details.some((one) => one.includes('google.rpc.RetryInfo'))
+}
 
 const identity = (bytes: Buffer): Buffer => bytes
 
@@ -124,9 +160,13 @@ export class GrpcSender implements Sender {
     const bytes = bufferOf(body)
     return new Promise((resolve) => {
       const options = { deadline: Date.now() + timeoutMs }
-      const done = (error: { code?: number } | null) => {
-        if (error === null) resolve('sent')
-        else resolve(retryableCodes.has(error.code ?? 14) ? 'again' : 'refused')
+      const done = (error: Partial<ServiceError> | null, answer?: Buffer) => {
+        if (error === null) {
+          resolve({
+            result: 'sent',
+            rejected: readPartialSuccess(answer ?? bytes.subarray(0, 0)).rejected,
+          })
+        } else resolve({ result: isRetryable(error) ? 'again' : 'refused' })
       }
       client.makeUnaryRequest(
         this.#method,

@@ -1,12 +1,12 @@
 /** Spans, and their encoding for collectors (OTLP). */
-import { create, type MessageInitShape, toBinary } from '@bufbuild/protobuf'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import {
   ExportTraceServiceRequestSchema,
   type SpanSchema,
 } from '../../../../../proto/gen/called/otlp_trace_pb.ts'
 import type { Attribute } from '../../../../ground/exchange/observe.ts'
 import type { Signal } from './exporter.ts'
-import { keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
+import { encodeRequest, keyValue, sizeOfAttributes, unixNanoseconds } from './values.ts'
 
 /** A finished span, kept until it is exported. */
 export interface FinishedSpan {
@@ -39,7 +39,7 @@ export const spanSignal: Signal<FinishedSpan> = {
   method: '/opentelemetry.proto.collector.trace.v1.TraceService/Export',
   sizeOf: ({ attributes, name, error = '' }) =>
     perSpan + name.length + error.length + sizeOfAttributes(attributes),
-  encode(resource, spans, scope) {
+  encode(resource, spans, scope, isJson = false) {
     const message = create(ExportTraceServiceRequestSchema, {
       resourceSpans: [
         {
@@ -48,7 +48,7 @@ export const spanSignal: Signal<FinishedSpan> = {
         },
       ],
     })
-    return toBinary(ExportTraceServiceRequestSchema, message)
+    return encodeRequest(ExportTraceServiceRequestSchema, message, isJson)
   },
 }
 

@@ -1,8 +1,16 @@
 /** Attributes, values and times in the messages of the OpenTelemetry protocol. */
-import type { MessageInitShape } from '@bufbuild/protobuf'
-import type {
-  AnyValueSchema,
-  KeyValueSchema,
+import {
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf'
+import {
+  type AnyValueSchema,
+  ExportResponseSchema,
+  type KeyValueSchema,
 } from '../../../../../proto/gen/called/otlp_trace_pb.ts'
 import type { Attribute, AttributeValue } from '../../../../ground/exchange/observe.ts'
 
@@ -21,7 +29,7 @@ export function keyValue([key, value]: Attribute): MessageInitShape<typeof KeyVa
 const minInt = -(2n ** 63n)
 const maxInt = 2n ** 63n - 1n
 
-function anyValue(value: AttributeValue): MessageInitShape<typeof AnyValueSchema> {
+export function anyValue(value: AttributeValue): MessageInitShape<typeof AnyValueSchema> {
   switch (typeof value) {
     case 'string':
       return { value: { case: 'stringValue', value } }
@@ -40,6 +48,48 @@ function anyValue(value: AttributeValue): MessageInitShape<typeof AnyValueSchema
   }
 }
 
+/** What a collector that answers with success has rejected. The messages of all signals have the same numbers. */
+export function readPartialSuccess(
+  bytes: Uint8Array,
+  isJson = false,
+): { readonly rejected: number; readonly message: string } {
+  try {
+    const { partialSuccess } = isJson
+      ? partialSuccessOfJson(Buffer.from(bytes).toString())
+      : fromBinary(ExportResponseSchema, bytes)
+    const { rejected = 0n, errorMessage = '' } = partialSuccess ?? {}
+    return { rejected: Math.max(0, Number(rejected)), message: errorMessage }
+  } catch {
+    return { rejected: 0, message: '' }
+  }
+}
+
+const rejectedNames = ['rejectedDataPoints', 'rejectedLogRecords', 'rejectedSpans']
+
+/** In JSON, the name of the number depends on the signal. */
+function partialSuccessOfJson(text: string) {
+  const { partialSuccess } = JSON.parse(text) as {
+    readonly partialSuccess?: Readonly<Record<string, string | number>>
+  }
+  const name = rejectedNames.find((one) => partialSuccess?.[one] !== undefined)
+  const rejected = BigInt(partialSuccess?.[name ?? ''] ?? 0)
+  return { partialSuccess: { rejected, errorMessage: String(partialSuccess?.errorMessage ?? '') } }
+}
+
+/** Encodes a request. In JSON, ids of traces and spans are hexadecimal, unlike other bytes in protobuf JSON (OTLP/HTTP). */
+export function encodeRequest<Schema extends DescMessage>(
+  schema: Schema,
+  message: MessageShape<Schema>,
+  isJson: boolean,
+): Uint8Array {
+  if (!isJson) return toBinary(schema, message)
+  const isId = (name: string) => name === 'traceId' || name === 'spanId'
+  const text = JSON.stringify(toJson(schema, message), (name, value) =>
+    isId(name) && typeof value === 'string' ? Buffer.from(value, 'base64').toString('hex') : value,
+  )
+  return Buffer.from(text)
+}
+
 /** Returns the approximate size of attributes in bytes. */
 export const sizeOfAttributes = (attributes: readonly Attribute[]): number =>
   attributes.reduce((sum, [name, value]) => sum + name.length + sizeOf(value), 0)
@@ -47,7 +97,7 @@ export const sizeOfAttributes = (attributes: readonly Attribute[]): number =>
 /** Type, length and number of a field. */
 const perValue = 8
 
-function sizeOf(value: AttributeValue): number {
+export function sizeOf(value: AttributeValue): number {
   if (typeof value === 'string') return perValue + Buffer.byteLength(value)
   if (typeof value !== 'object') return 2 * perValue
   if (!Array.isArray(value)) return perValue + sizeOfAttributes(Object.entries(value))

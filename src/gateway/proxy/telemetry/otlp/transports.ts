@@ -1,10 +1,9 @@
-/** How metrics reach a collector: OTLP over HTTP, with protobuf or JSON, and over gRPC. */
+/** How metrics and decision records reach the collector of the settings: OTLP over HTTP, with protobuf or JSON, and over gRPC. */
 import { request as httpsRequest } from 'node:https'
-import { fromBinary, fromJsonString } from '@bufbuild/protobuf'
-import { ExportMetricsServiceResponseSchema } from '../../../../../proto/gen/called/otlp_metrics_pb.ts'
 import { bufferOf } from '../../../../ground/base/buffers.ts'
 import { request as httpRequest } from '../../../../ground/base/node-http.ts'
-import { retryableCodes, retryableStatuses } from './senders.ts'
+import { isRetryable, maxAnswerBytes, retryAfterMs, retryableStatuses } from './senders.ts'
+import { readPartialSuccess } from './values.ts'
 
 export interface TransportSettings {
   /** The whole URL. gRPC uses its scheme, host and port. */
@@ -17,29 +16,51 @@ export interface TransportSettings {
 /** What became of a request. Data that were refused for good must not be sent again. */
 export type Answer =
   | { readonly isTaken: true; readonly rejected: number; readonly message: string }
-  | { readonly isTaken: false; readonly isFinal: boolean; readonly message: string }
+  | {
+      readonly isTaken: false
+      readonly isFinal: boolean
+      readonly message: string
+      /** How long the collector wants no further requests. */
+      readonly afterMs: number
+    }
 
-export interface MetricTransport {
+export interface Transport {
   send(body: Uint8Array): Promise<Answer>
   close(): void
 }
 
-const maxAnswerBytes = 65_536
+const failed = (message: string, isFinal = false, afterMs = 0): Answer => ({
+  isTaken: false,
+  isFinal,
+  message,
+  afterMs,
+})
 
-const failed = (message: string, isFinal = false): Answer => ({ isTaken: false, isFinal, message })
+/** A protocol as the variables of the OpenTelemetry specification name it. */
+export type OtlpProtocol = 'grpc' | 'http/protobuf' | 'http/json'
 
-export class HttpTransport implements MetricTransport {
+/** `method` is the one that gRPC calls. */
+export const openTransport = (
+  settings: TransportSettings,
+  protocol: OtlpProtocol,
+  method: string,
+): Transport =>
+  protocol === 'grpc'
+    ? new GrpcTransport(settings, method)
+    : new HttpTransport(settings, protocol === 'http/json')
+
+class HttpTransport implements Transport {
   readonly #settings: TransportSettings
-  readonly #format: 'protobuf' | 'json'
+  readonly #isJson: boolean
 
-  constructor(settings: TransportSettings, format: 'protobuf' | 'json') {
+  constructor(settings: TransportSettings, isJson: boolean) {
     this.#settings = settings
-    this.#format = format
+    this.#isJson = isJson
   }
 
   send(body: Uint8Array): Promise<Answer> {
     const { endpoint, headers, timeoutMs } = this.#settings
-    const format = this.#format
+    const isJson = this.#isJson
     return new Promise((resolve) => {
       const open = endpoint.startsWith('https:') ? httpsRequest : httpRequest
       const request = open(endpoint, {
@@ -48,7 +69,7 @@ export class HttpTransport implements MetricTransport {
         signal: AbortSignal.timeout(timeoutMs),
         headers: {
           ...headers,
-          'content-type': format === 'json' ? 'application/json' : 'application/x-protobuf',
+          'content-type': isJson ? 'application/json' : 'application/x-protobuf',
           'content-length': body.length,
         },
       })
@@ -63,10 +84,11 @@ export class HttpTransport implements MetricTransport {
         })
         response.once('error', (error) => resolve(failed(error.message)))
         response.once('end', () => {
-          if (status >= 200 && status < 300) resolve(takenBy(Buffer.concat(pieces), format))
+          if (status >= 200 && status < 300) resolve(takenBy(Buffer.concat(pieces), isJson))
           else {
             const message = `the collector answers with ${status}`
-            resolve(failed(message, !retryableStatuses.has(status)))
+            const afterMs = retryAfterMs(response.headers['retry-after'])
+            resolve(failed(message, !retryableStatuses.has(status), afterMs))
           }
         })
       })
@@ -79,16 +101,16 @@ export class HttpTransport implements MetricTransport {
 
 type Grpc = typeof import('@grpc/grpc-js')
 
-const exportMethod = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export'
 const identity = (bytes: Buffer): Buffer => bytes
-const unavailable = 14
 
-export class GrpcTransport implements MetricTransport {
+class GrpcTransport implements Transport {
   readonly #settings: TransportSettings
+  readonly #method: string
   #client: InstanceType<Grpc['Client']> | undefined
 
-  constructor(settings: TransportSettings) {
+  constructor(settings: TransportSettings, method: string) {
     this.#settings = settings
+    this.#method = method
   }
 
   async send(body: Uint8Array): Promise<Answer> {
@@ -99,17 +121,17 @@ export class GrpcTransport implements MetricTransport {
     const options = { deadline: Date.now() + this.#settings.timeoutMs }
     return new Promise((resolve) => {
       client.makeUnaryRequest(
-        exportMethod,
+        this.#method,
         identity,
         identity,
         bufferOf(body),
         metadata,
         options,
         (error, answer) => {
-          if (error === null) resolve(takenBy(answer ?? Buffer.alloc(0), 'protobuf'))
+          if (error === null) resolve(takenBy(answer ?? Buffer.alloc(0)))
           else {
             const message = `the collector answers with gRPC status ${error.code}: ${error.details}`
-            resolve(failed(message, !retryableCodes.has(error.code ?? unavailable)))
+            resolve(failed(message, !isRetryable(error)))
           }
         },
       )
@@ -135,19 +157,7 @@ export class GrpcTransport implements MetricTransport {
   }
 }
 
-/** Reads how many points a collector that answers with success has rejected. */
-function takenBy(bytes: Buffer, format: 'protobuf' | 'json'): Answer {
-  try {
-    const schema = ExportMetricsServiceResponseSchema
-    const { partialSuccess } =
-      format === 'json'
-        ? fromJsonString(schema, bytes.toString(), { ignoreUnknownFields: true })
-        : fromBinary(schema, bytes)
-    const { rejectedDataPoints = 0n, errorMessage = '' } = partialSuccess ?? {}
-    const rejected = Math.max(0, Number(rejectedDataPoints))
-    const message = `the collector rejects ${rejected} points: ${errorMessage}`
-    return { isTaken: true, rejected, message }
-  } catch {
-    return { isTaken: true, rejected: 0, message: '' }
-  }
+function takenBy(bytes: Buffer, isJson = false): Answer {
+  const { rejected, message } = readPartialSuccess(bytes, isJson)
+  return { isTaken: true, rejected, message: `the collector rejects ${rejected} items: ${message}` }
 }
