@@ -4,7 +4,8 @@ import { beforeEach, describe, expect, it } from 'vitest'
 import { useFixture, useGateway, useListening } from '../support/fixture.ts'
 import { freePort } from '../support/gateway.ts'
 import { aiBackend, gateway, routeByPath, staticBackend, toBackend } from '../support/manifests.ts'
-import { startGuardVendor } from '../support/vendors/guard-vendors.ts'
+import { acts, masks, shown, startWebhook } from '../support/vendors/guard-services.ts'
+import { mails, startGuardVendor } from '../support/vendors/guard-vendors.ts'
 import { json } from '../support/vendors/vendor.ts'
 import { chunk } from '../support/vendors/vendor-a.ts'
 
@@ -47,6 +48,7 @@ const vendor = useListening(
 const presidio = useFixture(() => startGuardVendor('presidio'))
 const judge = useFixture(() => startGuardVendor('judge'))
 const moderation = useFixture(() => startGuardVendor('moderation'))
+const hook = useFixture(startWebhook)
 
 const [port, stats] = [await freePort(), await freePort()]
 const byJudge = { judge: { backendRef: toBackend('judge'), model: 'judge-1' } }
@@ -71,6 +73,7 @@ useGateway(() => {
       staticBackend('presidio', presidio.port),
       staticBackend('judge', judge.port),
       staticBackend('moderation', moderation.port),
+      staticBackend('hook', hook.port),
       ...guarded('windows', [
         { presidio: { backendRef: toBackend('presidio') } },
         byJudge,
@@ -97,6 +100,19 @@ useGateway(() => {
       ),
       routeByPath('several'),
       ...guarded('after-patterns', [{ regex: { builtins: ['Email'] } }, byJudge]),
+      ...guarded('before-patterns', [byJudge, { regex: { builtins: ['Email'] } }]),
+      ...guarded('between-patterns', [
+        { regex: { matches: ['now'] } },
+        byJudge,
+        { regex: { builtins: ['Email', 'CreditCard'] } },
+        { regex: { matches: ['last'], action: 'Audit' } },
+      ]),
+      ...guarded('patterns', [{ regex: { builtins: ['Email'] } }]),
+      ...guarded('before-long-patterns', [byJudge, { regex: { builtins: ['PrivateKey'] } }]),
+      ...guarded('hooked', [{ webhook: { backendRef: toBackend('hook') } }]),
+      ...guarded('hooked-whole', [
+        { webhook: { backendRef: toBackend('hook'), streams: 'Whole' } },
+      ]),
     ],
     args: ['--stats-address', `127.0.0.1:${stats}`],
   }
@@ -105,7 +121,8 @@ useGateway(() => {
 beforeEach(() => {
   proceed = Promise.withResolvers()
   aborted = Promise.withResolvers()
-  for (const one of [presidio, judge, moderation]) one.next.length = 0
+  for (const one of [presidio, judge, moderation, hook]) one.next.length = 0
+  hook.answer = masks((text) => text.replace(mails, '<EMAIL_ADDRESS>'))
 })
 
 const messages = [{ role: 'user', content: 'x' }]
@@ -158,6 +175,37 @@ describe.each(names)('a stream for a client of %s', (client) => {
     expect(text).not.toContain('bob@')
     expect(text).not.toContain('mple.com')
     expect(text).toContain('last words')
+  })
+
+  it.each(['before-patterns', 'after-patterns', 'between-patterns', 'patterns', 'hooked'])(
+    'is masked in windows with the guards of %s',
+    async (backend) => {
+      const after = ['write to bob@exa', 'mple.com', ' now ', ...filler, 'last words']
+      const { status, text } = await ask(backend, client, { before, after })
+      expect(status).toBe(200)
+      expect(text).not.toMatch(/bob|mple\.com/)
+      expect(text).toContain('<EMAIL_ADDRESS>')
+      expect(text.includes('<masked>')).toBe(backend === 'between-patterns')
+      expect(text).toMatch(/ words/)
+      expect(text).not.toContain('cut off')
+    },
+  )
+
+  it('ends with an error of its format if a webhook refuses or fails in a later window', async () => {
+    hook.next.push(
+      acts({ reason: 'fine' }),
+      acts({ body: 'not here', status_code: 451 }),
+      acts({ reason: 'fine' }),
+      (_, response) => json(response, 200, { action: { unknown: 1 } }),
+    )
+    const after = [...filler, ...filler, 'last words']
+    for (const message of ['not here', 'prompt guard failed']) {
+      proceed = Promise.withResolvers()
+      const { status, text } = await ask('hooked', client, { before, after })
+      expect(status).toBe(200)
+      expect(text).toContain(message)
+      expect(text).not.toContain('last words')
+    }
   })
 
   it('ends with an error of its format if a guard refuses a later window, and the provider stops', async () => {
@@ -265,6 +313,7 @@ describe('a stream that a service checks in windows', () => {
   })
 
   it('is masked by patterns before services check it', async () => {
+    judge.calls.length = 0
     const after = ['write to bob@exa', 'mple.com', ...filler, 'last words']
     const { text } = await ask('after-patterns', 'Completions', { before, after })
     expect(text).toContain('words"')
@@ -272,6 +321,27 @@ describe('a stream that a service checks in windows', () => {
     expect(text).not.toMatch(/bob@|mple\.com/)
     expect(judge.calls.some(({ text }) => text.includes('EMAIL_ADDRESS'))).toBe(true)
     expect(judge.calls.some(({ text }) => text.includes('bob@'))).toBe(false)
+  })
+
+  it('is held as a whole if a pattern after a service has longer matches than windows overlap', async () => {
+    const key = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0B\n'.repeat(40)}-----END PRIVATE KEY-----`
+    const pieces = key.match(/.{1,50}/gs) ?? []
+    const sent = { before: [...before, ...pieces, ' ', ...filler] }
+    const { text } = await ask('before-long-patterns', 'Completions', sent)
+    expect(text).toContain('<PRIVATE_KEY>')
+    expect(text).not.toContain('MIIE')
+  })
+
+  it('[Webhook.streams=Whole] is sent to a webhook in windows, or as a whole if configured', async () => {
+    const lengthsOf = async (backend: string, sent: Script) => {
+      hook.calls.length = 0
+      await ask(backend, 'Completions', sent)
+      return hook.calls.map((call) => shown(call).reduce((sum, one) => sum + one.content.length, 0))
+    }
+    const total = [...before, ...filler].join('').length
+    const windows = await lengthsOf('hooked', { before, after: filler })
+    expect(Math.max(...windows)).toBeLessThan(total)
+    expect(await lengthsOf('hooked-whole', { before: [...before, ...filler] })).toEqual([total])
   })
 
   it('[JudgeModel.streams=Whole] is held as a whole if configured', async () => {

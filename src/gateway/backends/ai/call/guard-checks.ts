@@ -2,7 +2,7 @@
 import type { GuardFinding } from '../../../../engines/messages/mask/regex-chain.ts'
 import { addNote } from '../../../../ground/exchange/notes.ts'
 import { type GuardAction, maxRules } from '../guards/guard-call.ts'
-import { checkText, isAudit, type PlacedGuard } from '../policy/bind-guard.ts'
+import { checkText, isAudit, isRegex, type PlacedGuard } from '../policy/bind-guard.ts'
 import type { ModelCall } from './model-call.ts'
 
 /** Why a guard decided as it did. */
@@ -62,7 +62,10 @@ export class WindowChecks {
   note({ policy, checks, context }: ModelCall): void {
     for (const [placed, { action, found }] of this.#results) {
       const { phase, guard, at } = placed
-      const { matches, detail } = found
+      const { matches } = found
+      // Windows overlap, so the numbers of matches in them are not those of the stream.
+      const hasNumbers = isRegex(guard) && matches !== undefined
+      const detail = hasNumbers ? `matched ${matches.join(', ')}` : found.detail
       checks.push({ phase, guard: guard.type, action, step: policy, at, matches })
       if (action === 'Allow') continue
       const source = { step: policy, isResponse: action === 'Reject' }

@@ -5,6 +5,7 @@ import type { OutgoingRequest } from '../../../../engines/messages/request/outgo
 import type { ConversionOptions } from '../../../../engines/messages/response/conversion.ts'
 import { ModelResponseStream } from '../../../../engines/messages/response/stream.ts'
 import type { Body, RespondVerdict, ResponseHead } from '../../../../ground/exchange/exchange.ts'
+import { isRegex } from '../policy/bind-guard.ts'
 import { relayInWindows } from './guard-windows.ts'
 import type { ModelCall } from './model-call.ts'
 import { recorder } from './record-output.ts'
@@ -32,8 +33,9 @@ export function relayStream(
   response.headers.set('content-type', mediaTypes[request.framing ?? 'sse'])
   const conversion = conversionOf(format)
   const guards = windowGuardsOf(call)
-  const guard = streamGuardOf(call, format, conversion.eventLimit)
-  const audits = streamAuditsOf(call, format, conversion.eventLimit)
+  const isByCore = !guards.some(({ guard }) => isRegex(guard))
+  const guard = isByCore ? streamGuardOf(call, format, conversion.eventLimit) : undefined
+  const audits = isByCore ? streamAuditsOf(call, format, conversion.eventLimit) : undefined
   const isGuarded = guard !== undefined
   const onEvent = recorder(call, format)
   call.audits = audits

@@ -57,21 +57,28 @@ export function holdsResponse(call: ModelCall): boolean {
   const guards = responseGuardsOf(call)
   const { policy, outgoing } = call
   if (policy === undefined || guards.length === 0) return false
-  if (!guards.every(({ guard }) => isRegex(guard))) return windowGuardsOf(call).length === 0
+  if (windowGuardsOf(call).length > 0) return false
+  if (!guards.every(({ guard }) => isRegex(guard))) return true
   if (guards.some(({ scope }) => scope !== undefined)) return true
   if (outgoing?.format.core === undefined) return true
   return actsOnResponse(call) && chainFor(call) === undefined
 }
 
-/** Returns the guards that check a streamed response in windows; none if it must be held, or if no guard asks a service. */
+/**
+ * Returns the guards that check a streamed response in windows; none if it must be held, or if the core masks it. The
+ * core masks with the patterns unless they are among the returned guards.
+ */
 export function windowGuardsOf(call: ModelCall): readonly PlacedGuard[] {
   const { policy, outgoing } = call
   // Texts are restored after all guards.
-  if (policy?.isWindowed !== true || call.restorer !== undefined) return []
+  if (policy === undefined || call.restorer !== undefined) return []
   const guards = responseGuardsOf(call)
   const canMask = outgoing?.format.core !== undefined
-  if (!canMask && guards.some(({ guard }) => isRegex(guard))) return []
-  return guards.filter(({ guard }) => !isRegex(guard))
+  const services = guards.filter(({ guard }) => !isRegex(guard))
+  const hasPatterns = services.length < guards.length
+  if (canMask && services.length === 0) return []
+  if (policy.isWindowed && (canMask || !hasPatterns)) return services
+  return policy.fitsWindows ? guards : []
 }
 
 /** Returns the guards of the response that is received: an audit may read only a share of them. */

@@ -19,14 +19,14 @@ import { bytesOf, callGuard, guardFailure, jsonType } from './guard-call.ts'
 export class WebhookGuard implements AskingGuard {
   readonly type = 'webhook'
   readonly masks = true
-  /** False, because webhooks get whole messages. */
-  readonly readsWindows = false
+  readonly readsWindows: boolean
   readonly #target: CalloutTarget
   readonly #forwarder: HeaderForwarder
   readonly #callouts: Callouts
 
-  constructor({ target, forward }: WebhookConfig, callouts: Callouts) {
+  constructor({ target, forward, holdsStreams }: WebhookConfig, callouts: Callouts) {
     if (target.type === 'invalid') throw new Error(target.message)
+    this.readsWindows = holdsStreams !== true
     this.#target = target
     this.#forwarder = new HeaderForwarder(forward)
     this.#callouts = callouts

@@ -8,6 +8,7 @@ import type { PolicyApply, Step } from '../../../policies/define.ts'
 import {
   areWindowed,
   bindGuards,
+  fitWindows,
   type GuardServices,
   isAudit,
   isRegex,
@@ -42,8 +43,9 @@ export class AiStep implements Step {
   readonly responseChain: RegexChain | undefined
   /** The first guards of responses, which mask streams as bytes before others check them in windows. */
   readonly leadingChain: RegexChain | undefined
-  /** Whether guards check streams in windows. */
+  /** Whether services check streams in windows after `leadingChain`. */
   readonly isWindowed: boolean
+  #fitsWindows: boolean | undefined
   readonly #auditChains = new Map<PlacedGuard, RegexChain>()
   #fingerprint: string | undefined
   #users = 0
@@ -78,6 +80,12 @@ export class AiStep implements Step {
     const chain = new RegexChain([...before, audit].map(({ guard }) => guard).filter(isRegex))
     this.#auditChains.set(audit, chain)
     return chain
+  }
+
+  /** Whether all guards, patterns included, can check the parsed texts of streams in windows. */
+  get fitsWindows(): boolean {
+    this.#fitsWindows ??= fitWindows(this.responseGuards)
+    return this.#fitsWindows
   }
 
   /** Digest of all settings, guards included. */

@@ -1,6 +1,7 @@
 /** Binds the compiled guards of a policy to what they need. */
 import { optInPlaces, type Place, type Places } from '../../../../engines/messages/mask/places.ts'
 import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
+import { windowOverlap } from '../../../../engines/messages/mask/stream-windows.ts'
 import type { Callouts, SecretValues } from '../../../../ground/exchange/exchange.ts'
 import type { PolicyHost } from '../../../../ground/exchange/rate-limits.ts'
 import authApply from '../../../policies/backend-simple/auth/apply.ts'
@@ -33,16 +34,26 @@ export interface PlacedGuard {
 
 export const isAudit = ({ settings }: PlacedGuard): boolean => settings.isAudit === true
 
-/** Whether guards of responses can check streams in windows. This requires that services come after all patterns. */
+/** Opt-in texts are judged only as a whole. The core masks in all usual places, so it cannot apply a scope. */
+const readsUsualTexts = ({ guard, scope }: PlacedGuard): boolean =>
+  scope === undefined || (!isRegex(guard) && [...optInPlaces].every((place) => !scope.has(place)))
+
+/** Whether services can check streams in windows after the core has masked with all patterns, which must come first. */
 export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   const first = guards.findIndex(({ guard }) => !isRegex(guard))
-  if (first < 0) return false
-  // Opt-in texts are judged only as a whole. The core masks in all usual places, so it cannot apply a scope.
-  const isUsual = ({ guard, scope }: PlacedGuard) =>
-    scope === undefined || (!isRegex(guard) && [...optInPlaces].every((place) => !scope.has(place)))
-  if (!guards.every(isUsual)) return false
+  if (first < 0 || !guards.every(readsUsualTexts)) return false
   return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
+
+/** Whether all guards can check streams in windows, in any order: each match of a pattern must be in one window. */
+export const fitWindows = (guards: readonly PlacedGuard[]): boolean =>
+  guards.every((placed) => {
+    const { guard } = placed
+    if (!readsUsualTexts(placed)) return false
+    if (!isRegex(guard)) return guard.readsWindows
+    const { holdBytes } = guard.mask
+    return holdBytes !== undefined && holdBytes <= windowOverlap
+  })
 
 /** Whether later guards must wait for the result, because the guard may change the texts. */
 const mayChange = (placed: PlacedGuard): boolean =>

@@ -126,6 +126,8 @@ const webhook = record({
   ...settings,
   target: directTarget,
   forward: list(headerForward),
+  /** Whether streams are checked as a whole instead of in windows. */
+  holdsStreams: optional(flag),
 })
 export type WebhookConfig = Infer<typeof webhook>
 

@@ -183,7 +183,7 @@ export class GuardCompiler {
     if (problem !== undefined) this.refuse(path, problem)
   }
 
-  #webhook({ backendRef, forwardHeaderMatches = [] }: WebhookSpec, path: string) {
+  #webhook({ backendRef, forwardHeaderMatches = [], streams }: WebhookSpec, path: string) {
     const forward = forwardHeaderMatches.map(({ name, type = 'Exact', value }, at) => {
       const checked = type === 'RegularExpression' ? checkRegex(value) : undefined
       if (checked?.ok === false) {
@@ -192,7 +192,8 @@ export class GuardCompiler {
       return { name: name.toLowerCase(), type, value }
     })
     const target = this.#references.backend(backendRef)
-    if (typeof target !== 'string') return { type: 'webhook', target, forward } as const
+    const whole = streams === 'Whole' ? { holdsStreams: true } : {}
+    if (typeof target !== 'string') return { type: 'webhook', target, forward, ...whole } as const
     this.refuse(`${path}.backendRef`, target)
     return undefined
   }

@@ -24,7 +24,7 @@ import {
   shortString,
 } from '../../../../ground/schema/strings.ts'
 import { backendSimple } from '../../../policies/backend-simple/schema.ts'
-import { serviceActions, serviceFields } from '../guards/services/schema.ts'
+import { serviceActions, serviceFields, streams } from '../guards/services/schema.ts'
 import type { ScopeName } from './scope.ts'
 
 const serviceNames = Object.keys(serviceFields)
@@ -181,6 +181,7 @@ const webhook = object('Webhook', {
     list(httpHeaderMatch, { max: 64 }),
     'Headers that are sent to the webhook: those of the request for request guards, of the response for response guards. If not set, none are sent.',
   ),
+  streams,
   ...serviceActions,
 })
 

@@ -33,7 +33,7 @@ export const serviceActions = {
   ),
 } as const
 
-const streams = optional(
+export const streams = optional(
   choice('GuardStreams', {
     Windows: 'in windows, while the client gets what has passed',
     Whole: 'as a whole, before the client gets any of them',
