@@ -8,12 +8,8 @@
  */
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import {
-  builtinNames,
-  compileMask,
-  type Mask,
-  type MaskRule,
-} from '../../src/engines/core/regex-mask.ts'
+import { builtinNames } from '../../src/engines/core/regex-builtins.ts'
+import { compileMask, type Mask, type MaskRule } from '../../src/engines/core/regex-mask.ts'
 import { findPart } from '../../test/support/parts.ts'
 import { type BenchContext, cpuNanoseconds, interleave, type Row } from '../harness.ts'
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Builtin } from '../../src/engines/core/regex-mask.ts'
+import type { Builtin } from '../../src/engines/core/regex-builtins.ts'
 import { makeCorpus, scoreDetectors } from './corpus.ts'
 
 /** Least precision of detectors that cannot tell their numbers from others: they have no check digit, or one in ten fits. */

@@ -3,7 +3,7 @@
  * in other ways than in the core, from the definitions of the issuers. Keys are random, and made of parts, so that
  * scanners of code hosts do not take this file for a leak.
  */
-import type { Builtin } from '../../src/engines/core/regex-mask.ts'
+import type { Builtin } from '../../src/engines/core/regex-builtins.ts'
 
 /** Random numbers of a seed (mulberry32). */
 export class Random {

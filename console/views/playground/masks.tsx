@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals'
-import type { Builtin } from '../../../src/engines/core/regex-mask.ts'
+import type { Builtin } from '../../../src/engines/core/regex-builtins.ts'
 import type { EncodingName } from '../../../src/engines/core/tokens.ts'
 import { Failure } from '../../ui/states.tsx'
 import { TextArea } from '../../ui/text-area.tsx'

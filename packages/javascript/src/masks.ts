@@ -1,5 +1,5 @@
+import { builtinReplacements } from '../../../src/engines/core/regex-builtins.ts'
 import {
-  builtinReplacements,
   type Mask as CoreMask,
   type MaskStream as CoreStream,
   compileMask,

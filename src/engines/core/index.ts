@@ -62,11 +62,9 @@ export {
   type RegexProblem,
   type Span,
 } from './regex.ts'
+export { type Builtin, builtinNames, builtinReplacements } from './regex-builtins.ts'
 export { patternMemoryBytes } from './regex-host.ts'
 export {
-  type Builtin,
-  builtinNames,
-  builtinReplacements,
   compileMask,
   type Mask,
   type Masked,

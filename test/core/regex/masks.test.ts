@@ -1,12 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import {
-  type Builtin,
-  compileMask,
-  type Mask,
-  type MaskRule,
-} from '../../../src/engines/core/regex-mask.ts'
+import type { Builtin } from '../../../src/engines/core/regex-builtins.ts'
+import { compileMask, type Mask, type MaskRule } from '../../../src/engines/core/regex-mask.ts'
 import { bytesOfCase, type CaseText, readCaseFiles, stringOfCase } from '../case-files.ts'
 import { Random, randomText } from './random-pattern.ts'
 

@@ -1,6 +1,7 @@
 /** Builtins of numbers that countries give out. Each number below is a published example, or was computed by hand. */
 import { describe, expect, it } from 'vitest'
-import { type Builtin, compileMask } from '../../../src/engines/core/regex-mask.ts'
+import type { Builtin } from '../../../src/engines/core/regex-builtins.ts'
+import { compileMask } from '../../../src/engines/core/regex-mask.ts'
 
 const numbers = {
   VatNumber: [

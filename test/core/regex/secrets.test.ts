@@ -1,11 +1,8 @@
 /** Builtins of account numbers, addresses and keys. The texts are made here, of parts, so that scanners of secrets pass them. */
 import { createHash } from 'node:crypto'
 import { afterAll, describe, expect, it } from 'vitest'
-import {
-  type Builtin,
-  builtinReplacements,
-  compileMask,
-} from '../../../src/engines/core/regex-mask.ts'
+import { type Builtin, builtinReplacements } from '../../../src/engines/core/regex-builtins.ts'
+import { compileMask } from '../../../src/engines/core/regex-mask.ts'
 import fc from '../../support/fast-check.ts'
 
 const names = ['Iban', 'IpAddress', 'ApiKey', 'PrivateKey'] as const

@@ -1,12 +1,6 @@
 /** The regex guard, which masks all patterns and builtins of a guard as one mask of the core. */
-import {
-  type Builtin,
-  builtinReplacements,
-  compileMask,
-  type Mask,
-  type MaskRule,
-  patternReplacement,
-} from '../../core/regex-mask.ts'
+import { type Builtin, builtinReplacements } from '../../core/regex-builtins.ts'
+import { compileMask, type Mask, type MaskRule, patternReplacement } from '../../core/regex-mask.ts'
 
 interface Searched {
   readonly matches: readonly string[]
