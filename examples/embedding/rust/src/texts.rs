@@ -57,10 +57,10 @@ fn rules_of(case: &Value) -> Vec<Rule> {
             .map(|(name, replacement)| rule(Finds::Builtin((*name).into()), replacement))
             .collect();
     };
-    let words = |list: &Vec<Value>| list.iter().filter_map(Value::as_str).collect::<Vec<_>>();
     let finds = |each: &Value| match each["builtin"].as_str() {
         None if each["words"].is_array() => {
-            Finds::Words(words(each["words"].as_array().unwrap()).join("\n"))
+            let words = each["words"].as_array().unwrap().iter();
+            Finds::Words(words.filter_map(Value::as_str).collect::<Vec<_>>().join("\n"))
         }
         Some(name) => Finds::Builtin(name.into()),
         None => Finds::Pattern(text(each, "pattern").into()),

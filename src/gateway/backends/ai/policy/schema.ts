@@ -158,10 +158,14 @@ const regex = object('Regex', {
     'Words and names to find, as a whole and in upper or lower case.',
   ),
   wordsRef: optional(
-    object('WordsRef', {
-      name: required(shortString, 'Name of a ConfigMap in the namespace of the policy.'),
-      key: optional(shortString, { doc: 'Entry with one word per line.', default: 'words' }),
-    }),
+    object(
+      'WordsRef',
+      {
+        name: required(shortString, 'Name of a ConfigMap in the namespace of the policy.'),
+        key: optional(shortString, { doc: 'Entry with one word per line.', default: 'words' }),
+      },
+      { refersTo: 'ConfigMap' },
+    ),
     'Further words from a ConfigMap.',
   ),
   action: optional(
