@@ -65,9 +65,15 @@ export class DecisionExporter {
   /** Queues the records of framed blocks. */
   publish(frames: Uint8Array): void {
     for (const frame of framesOf(bufferOf(frames))) {
-      if (!('block' in frame)) continue
-      for (const decision of readBlock(frame.block)) {
-        this.#exporter.add(decisionLogOf(decision, this.#options.fields))
+      try {
+        if (!('block' in frame)) throw new Error('it is damaged')
+        for (const decision of readBlock(frame.block)) {
+          this.#exporter.add(decisionLogOf(decision, this.#options.fields))
+        }
+      } catch (error) {
+        // How many records are lost is not known.
+        this.#dropped++
+        this.#options.onProblem(`a block of decision records is not exported: ${String(error)}`)
       }
     }
   }
