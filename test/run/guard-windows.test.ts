@@ -108,6 +108,10 @@ useGateway(() => {
         { regex: { matches: ['last'], action: 'Audit' } },
       ]),
       ...guarded('patterns', [{ regex: { builtins: ['Email'] } }]),
+      ...guarded('before-anchored', [
+        byJudge,
+        { regex: { matches: ['^(mple|plem|lemp|empl)', '(mple|plem|lemp|empl)$'] } },
+      ]),
       ...guarded('before-long-patterns', [byJudge, { regex: { builtins: ['PrivateKey'] } }]),
       ...guarded('hooked', [{ webhook: { backendRef: toBackend('hook') } }]),
       ...guarded('hooked-whole', [
@@ -330,6 +334,14 @@ describe('a stream that a service checks in windows', () => {
     const { text } = await ask('before-long-patterns', 'Completions', sent)
     expect(text).toContain('<PRIVATE_KEY>')
     expect(text).not.toContain('MIIE')
+  })
+
+  it('has no beginnings and ends for patterns at the edges of windows', async () => {
+    const { text } = await ask('before-anchored', 'Completions', {
+      before: [...before, ...Array<string>(60).fill('mple'.repeat(10)), 'last words'],
+    })
+    expect(text).toContain('last words')
+    expect(text).not.toContain('masked')
   })
 
   it('[Webhook.streams=Whole] is sent to a webhook in windows, or as a whole if configured', async () => {
