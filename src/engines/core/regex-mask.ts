@@ -33,9 +33,9 @@ interface BadRule {
   readonly offset: number
 }
 
-/** The words as the core reads them: one a line. */
+/** The words as the core reads them: one a line, without white space around them. */
 const linesOf = (words: readonly string[]): string =>
-  words.map((word) => word.replaceAll('\n', ' ')).join('\n')
+  words.map((word) => word.trim().replaceAll('\n', ' ')).join('\n')
 
 function addRule(host: RegexHost, set: number, rule: MaskRule, index: number): BadRule | undefined {
   if ('words' in rule) return addWords(host, set, rule, index)

@@ -29,9 +29,7 @@ function isEqual(a: string, b: string): boolean {
 /** A mask that compares every word at every position. */
 function naive(words: readonly string[], text: string): string {
   const characters = [...text]
-  const lists = words
-    .map((word) => [...word.replace(/^[\t\n ]+|[\t\n ]+$/g, '')])
-    .filter(({ length }) => length > 0)
+  const lists = words.map((word) => [...word.trim()]).filter(({ length }) => length > 0)
   let masked = ''
   for (let at = 0; at < characters.length; ) {
     let longest = 0
@@ -82,5 +80,10 @@ describe('lists of words', () => {
       out.push(stream.endBytes())
       expect(Buffer.concat(out).toString(), about).toBe(expected)
     }
+  })
+
+  it('are found without any white space around them', () => {
+    using mask = maskOf(['Acme\u00a0', '\u2003Osprey\u3000', '\ufeffAnn', '\u00a0\u00a0'])
+    expect(mask.apply('Acme, (Osprey), Ann. \u00a0\u00a0').text).toBe('<>, (<>), <>. \u00a0\u00a0')
   })
 })
