@@ -88,6 +88,13 @@ export const manifests = (masked: string) => [
     limit: { unit: 'Tokens', amount: '3000' },
     window: { unit: 'Month' },
   }),
+  ...stored('relimited', 'a'),
+  policy('relimited', 'HTTPRoute/relimited', {
+    traffic: {
+      retry: { codes: [500], attempts: 1, backoff: '1ms' },
+      rateLimit: { local: [{ tokens: 1, unit: 'Hours', key: 'llm.requestModel' }] },
+    },
+  }),
 ]
 
 export const running = useGateway(() => ({

@@ -322,6 +322,19 @@ describe('hits of the cache of answers', () => {
     })
   })
 
+  it('are not the only requests that limits judge: they judge the retry of a request as well', async () => {
+    const held = Promise.withResolvers<void>()
+    a.next.push((_call, response) => {
+      void held.promise.then(() => json(response, 500, { error: { message: 'broken' } }))
+    })
+    const retried = post('relimited', newAsk())
+    await waitFor('the first attempt', () => a.calls[0])
+    // Meanwhile, another request uses all tokens of the model.
+    await waitFor('the limit', async () => (await post('relimited', newAsk())).status === 429)
+    held.resolve()
+    expect((await retried).status).toBe(429)
+  })
+
   it('are judged by services again, and are not served after a guard has changed', async () => {
     for (const more of [{}, { stream: true }]) {
       const ask = newAsk(more)
