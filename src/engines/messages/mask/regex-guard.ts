@@ -72,6 +72,11 @@ export class RegexGuard {
     return rulesOf(this.#config, this.#config.extraRules ?? [])
   }
 
+  /** Whether text far before a match decides whether it is one, as for tokens that look random. */
+  get readsBefore(): boolean {
+    return this.#config.builtins.includes('Secret')
+  }
+
   /** Names a rule: its builtin, `words`, or its position among the patterns. */
   nameOf(rule: number): string {
     const { matches, builtins } = this.#config

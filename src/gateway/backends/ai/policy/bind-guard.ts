@@ -45,12 +45,16 @@ export function areWindowed(guards: readonly PlacedGuard[]): boolean {
   return guards.slice(first).every(({ guard }) => !isRegex(guard) && guard.readsWindows)
 }
 
-/** Whether all guards can check streams in windows, in any order: each match of a pattern must be in one window. */
+/**
+ * Whether all guards can check streams in windows, in any order: each match of a pattern must be in one window, with the
+ * text that decides whether it is one.
+ */
 export const fitWindows = (guards: readonly PlacedGuard[]): boolean =>
   guards.every((placed) => {
     const { guard } = placed
     if (!readsUsualTexts(placed)) return false
     if (!isRegex(guard)) return guard.readsWindows
+    if (guard.readsBefore) return false
     const { holdBytes } = guard.mask
     return holdBytes !== undefined && holdBytes <= windowOverlap
   })
