@@ -56,6 +56,21 @@ describe('HealthSlots', () => {
     expect(a.isLost).toBe(true)
   })
 
+  it.each([1_000_000, 2 ** 31 + 1_000_000, 2 ** 32 - 1_000_000])(
+    'forget the results of an endpoint that returns after %d ms, and let it be probed',
+    (awayMs) => {
+      const slots = new HealthSlots(createHealthMemory(8))
+      const before = slotOf(slots)
+      before.claim(0, intervalMs)
+      for (let count = 0; count < 3; count++) before.record(false, rules)
+      const returned = awayMs | 0
+      const slot = slotOf(slots, 'a', returned)
+      expect(isHealthy(slot.state, rules)).toBe(true)
+      expect(slot.dueIn(returned)).toBeLessThanOrEqual(0)
+      expect(slot.claim(returned, intervalMs)).toBe(true)
+    },
+  )
+
   it('work across the end of the range of the clock', () => {
     const end = 2 ** 31 - 1
     const slot = slotOf(new HealthSlots(createHealthMemory(8)), 'a', end)

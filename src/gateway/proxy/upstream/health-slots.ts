@@ -12,6 +12,8 @@ const maxSlots = 16_384
 const maxSteps = 64
 /** A slot whose probe is overdue by this time belongs to an endpoint that is gone. */
 const abandonedMs = 900_000
+/** More than the longest interval. A probe that is due later was planned before the clock began again. */
+const maxDelayMs = 600_000
 
 export interface HealthMemory {
   /** Hash of the endpoint and its check; 0 if the slot is free. */
@@ -32,6 +34,12 @@ export function createHealthMemory(slots = maxSlots): HealthMemory {
 
 /** Milliseconds modulo 2^32. Differences of two such times are right if they are less than 24 days. */
 export const healthClock = (): number => Math.trunc(rateClock()) | 0
+
+/** Milliseconds until a time of the clock; 0 or less if it has passed. */
+function timeUntil(at: number, now: number): number {
+  const left = (at - now) | 0
+  return left > maxDelayMs ? -abandonedMs - 1 : left
+}
 
 interface HealthThresholds {
   readonly healthyThreshold: number
@@ -89,14 +97,14 @@ export class HealthSlot {
 
   /** Milliseconds until the next probe; 0 or less if it is due. */
   dueIn(now: number): number {
-    return (Atomics.load(this.#memory.nextAt, this.#at) - now) | 0
+    return timeUntil(Atomics.load(this.#memory.nextAt, this.#at), now)
   }
 
   /** Returns whether this worker shall send the probe that is due. The next one is due after `afterMs`. */
   claim(now: number, afterMs: number): boolean {
     const { nextAt, owners } = this.#memory
     const before = Atomics.load(nextAt, this.#at)
-    if (((before - now) | 0) > 0) return false
+    if (timeUntil(before, now) > 0) return false
     const next = (now + afterMs) | 0
     if (Atomics.compareExchange(nextAt, this.#at, before, next) !== before) return false
     Atomics.store(owners, this.#at, this.#worker)
@@ -136,7 +144,10 @@ export class HealthSlots {
     )
     const slot = (at: number) => new HealthSlot(this.#memory, at, key, this.#worker)
     const own = places.find((at) => Atomics.load(keys, at) === key)
-    if (own !== undefined) return slot(own)
+    if (own !== undefined) {
+      this.#forgetOld(own, now)
+      return slot(own)
+    }
     for (const at of places) {
       const found = Atomics.load(keys, at)
       if (found === key) return slot(at)
@@ -150,7 +161,15 @@ export class HealthSlots {
     return undefined
   }
 
+  /** Drops the results of an endpoint that was gone for long. Another one may have its address now. */
+  #forgetOld(at: number, now: number): void {
+    const { nextAt, states } = this.#memory
+    const before = Atomics.load(nextAt, at)
+    if (timeUntil(before, now) >= -abandonedMs) return
+    if (Atomics.compareExchange(nextAt, at, before, now) === before) Atomics.store(states, at, 0)
+  }
+
   #isAbandoned(at: number, now: number): boolean {
-    return ((now - Atomics.load(this.#memory.nextAt, at)) | 0) > abandonedMs
+    return timeUntil(Atomics.load(this.#memory.nextAt, at), now) < -abandonedMs
   }
 }
