@@ -44,6 +44,7 @@ const httpProxy = useFixture(() => new ForwardProxy('http', { names }).start())
 const policyProxy = useFixture(() => new ForwardProxy('socks5', { names }).start())
 const dns = useFixture(() => new DnsServer().start())
 const keys = useListening(createServer((_, response) => response.end('{"keys":[]}')))
+const probed = useListening(createServer((_, response) => response.end()))
 const port = await freePort()
 
 const backend = (name: string, host: string, to: number, policies?: object) => [
@@ -81,6 +82,9 @@ const running = useGateway(() => {
       ...backend('machine', 'localhost', web.port),
       ...backend('policed', 'api.vendor.test', web.port, {
         tunnel: { url: `socks5://127.0.0.1:${policyProxy.port}` },
+      }),
+      ...backend('checked', 'api.vendor.test', web.port, {
+        health: { active: { http: { path: '/' }, port: probed.port, interval: '200ms' } },
       }),
       ...service('shop', [web.port]),
       routeByHost('service', { name: 'shop', port: 80 }),
@@ -123,6 +127,11 @@ describe('proxies of the environment', () => {
     await waitFor('the event', async () =>
       (await sluice('log', '--log-file', running.logFile)).stdout.includes('jwks'),
     )
+  })
+
+  it('carry probes of active health checks to another port', async () => {
+    const authority = `api.vendor.test:${probed.port}`
+    await waitFor('the probe', () => httpProxy.asked.includes(authority))
   })
 
   it.each(['direct', 'subdomain', 'ported', 'inside', 'address', 'machine', 'service'])(

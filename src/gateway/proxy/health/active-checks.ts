@@ -10,8 +10,8 @@ import { joinAuthority } from '../upstream/authority.ts'
 import type { CheckedBackend, HealthChange } from '../upstream/checked-backend.ts'
 import {
   addressText,
+  atPort,
   type EndpointSet,
-  plainAddress,
   type UpstreamEndpoint,
 } from '../upstream/endpoint.ts'
 import {
@@ -217,8 +217,7 @@ export class ActiveChecks {
     if (before !== undefined && !before.slot.isLost) return before
     const { rules, backend } = set
     const { profiles, host, version } = backend
-    const plain =
-      rules.port === undefined ? endpoint.address : plainAddress(endpoint.address.host, rules.port)
+    const plain = rules.port === undefined ? endpoint.address : atPort(endpoint.address, rules.port)
     const address = profiles.of(host).address(plain, rules.probe.type === 'grpc' ? '2' : version)
     const name = `${rules.identity} ${backend.label} ${addressOf(endpoint)} ${address.pool}`
     const slot = this.#options.slots.of(name, now)

@@ -177,6 +177,12 @@ export function plainAddress(host: string, port: number): UpstreamAddress {
   return { host, port, pool: label, label }
 }
 
+/** Returns the address of another port of a host. Connections are made by way of the same proxy. */
+export function atPort({ host, pool, via }: UpstreamAddress, port: number): UpstreamAddress {
+  const plain = plainAddress(host, port)
+  return via === undefined ? plain : { ...plain, pool: `${pool}|port ${port}`, via }
+}
+
 /** Writes `host:port`, with brackets around an IPv6 address. */
 export function addressText(host: string, port: number): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
