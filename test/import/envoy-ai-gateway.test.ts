@@ -261,4 +261,18 @@ spec:
     expect(imported.code).toBe(3)
     expect(outline(imported)).toContain('protection: spec.perModelQuotas[0]')
   })
+
+  it('is reported if no route among the files uses the backend of a quota', async () => {
+    const quota = `
+apiVersion: aigateway.envoyproxy.io/v1alpha1
+kind: QuotaPolicy
+metadata: { name: quota }
+spec:
+  targetRefs: [{ group: aigateway.envoyproxy.io, kind: AIServiceBackend, name: elsewhere }]
+  perModelQuotas: [{ rules: [{ quota: { tokens: 9, duration: 1h } }] }]
+`
+    const imported = await runImport(edge() + quota)
+    expect(imported.code).toBe(3)
+    expect(outline(imported)).toContain('protection: spec.perModelQuotas[0]')
+  })
 })

@@ -24,6 +24,10 @@ export function convertQuotaPolicy(
       quota.get('rules').report('stricter', 'every quota must have tokens left, not only one')
     }
     for (const service of services) {
+      if (!backends.uses.some((use) => use.service === service)) {
+        quota.report('protection', `no route among the files sends requests to ${service}`)
+        continue
+      }
       const targets = targetsOf(service, model, backends)
       if (targets === undefined) {
         quota.report(
