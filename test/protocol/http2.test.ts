@@ -93,15 +93,6 @@ describe('a malformed request is a stream error and is not forwarded', () => {
 
 describe('a request that HTTP/1.1 would refuse gets the same answer', () => {
   it.each<[string, readonly Field[], number, string]>([
-    [
-      'CONNECT',
-      [
-        [':method', 'CONNECT'],
-        [':authority', 'x:1'],
-      ],
-      405,
-      'method_not_allowed',
-    ],
     ['no host', without(':authority'), 400, 'bad_request'],
     ['a bad host', replaced(':authority', 'a/b'), 400, 'bad_request'],
     ['Expect', [...get, ['expect', 'magic']], 417, 'expectation_failed'],
