@@ -82,10 +82,15 @@ function wordAt(words: usize, text: usize, start: i32, length: i32, isEnd: bool)
     if (at == start && !isBoundary) return 0
     if (node & WORD_END && isBoundary) best = at
     if (at >= length || point < 0) return best
+    const next = at + decodedBytes
     node = stepPoint(words, node, point)
     if (node == 0) return best
     isInWord = isNextInWord
-    at += decodedBytes
+    at = next
+    if (point != 13) continue
+    // A line end of two bytes is one character.
+    if (at >= length && !isEnd) return UNDECIDED
+    if (at < length && load<u8>(text + at) == 10) at++
   }
 }
 

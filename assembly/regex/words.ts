@@ -19,6 +19,8 @@ export const W_FIRST: usize = 16
 export const W_FIRST_HIGH: usize = 32
 export const W_KEYS: usize = 48
 const W_EDGES: usize = 8240
+/** A line end of two bytes, which equals a space. The longest form of a space has three. */
+const CR_LF: u32 = 0x0a0d
 /** The bit of a node at which a word ends. */
 export const WORD_END: u32 = 1 << 31
 
@@ -109,6 +111,7 @@ function addFirsts(words: usize, index: i32, bytes: u32, count: i32, mask: u32):
     const size = encode(form, encoded)
     addFirsts(words, index + 1, bytes | (load<u32>(encoded) << <u32>(count * 8)), count + size, mask)
   }
+  if (point == 32) addFirsts(words, index + 1, bytes | (<u32>CR_LF << <u32>(count * 8)), count + 2, mask)
 }
 
 // --- words -----------------------------------------------------------------------------------------

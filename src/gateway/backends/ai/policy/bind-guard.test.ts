@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Builtin } from '../../../../engines/core/regex-mask.ts'
+import type { Builtin } from '../../../../engines/core/regex-builtins.ts'
 import { RegexGuard } from '../../../../engines/messages/mask/regex-guard.ts'
 import { fitWindows } from './bind-guard.ts'
 
