@@ -183,7 +183,7 @@ http_port: 8222
 authorization {
   users: [
     { user: sluice, password: $NATS_PASSWORD }
-    # Of proxies: they share grants and answers, and publish decision records. They read and write no events.
+    # Proxies use this user to share grants and answers, and to publish decision records. It cannot read or write events.
     {
       user: proxy
       password: $NATS_PROXY_PASSWORD

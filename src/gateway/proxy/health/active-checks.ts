@@ -23,7 +23,7 @@ import {
 import { CheckCounts } from './check-counts.ts'
 import { sendProbe } from './probe.ts'
 
-/** Time between two looks at which probes are due. */
+/** Interval at which due probes are looked for. */
 const tickMs = 100
 /** Maximum number of probes that one worker has under way. */
 const maxProbes = 64
@@ -125,7 +125,7 @@ export class ActiveChecks {
       this.#sets.get(key)?.dropAll()
       this.#sets.delete(key)
     }
-    // Endpoints may have changed, and new ones shall not wait for the next interval.
+    // Endpoints may have changed, and new ones must not wait for the next interval.
     for (const set of this.#sets.values()) set.nextAt = now
     this.#watch()
     this.#tick()

@@ -336,7 +336,7 @@ export const metricDefinitions = {
   ),
   decisions_exported_total: counter('Decision records that a collector has accepted.'),
   decisions_export_dropped_total: counter(
-    'Decision records that no collector got, because it refused them or was too slow.',
+    'Decision records that were dropped because the collector rejected them or was too slow.',
   ),
   metric_exports_total: counter('Exports of metrics that a collector has accepted.'),
   metric_export_failures_total: counter('Exports of metrics that failed.'),
@@ -347,7 +347,7 @@ export const metricDefinitions = {
   ),
   access_log_records_exported_total: counter('Entries of the access log sent to a collector.'),
   access_log_records_dropped_total: counter(
-    'Entries of the access log that no collector got, because it refused them or was too slow.',
+    'Entries of the access log that were dropped because the collector rejected them or was too slow.',
   ),
   config_sequence: gauge(
     'Version of the configuration that is active in all workers: the log position, or the change-set number if a controller configures the proxy.',

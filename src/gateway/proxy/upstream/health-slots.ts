@@ -100,7 +100,7 @@ export class HealthSlot {
     return timeUntil(Atomics.load(this.#memory.nextAt, this.#at), now)
   }
 
-  /** Returns whether this worker shall send the probe that is due. The next one is due after `afterMs`. */
+  /** Returns whether this worker must send the probe that is due. The next one is due after `afterMs`. */
   claim(now: number, afterMs: number): boolean {
     const { nextAt, owners } = this.#memory
     const before = Atomics.load(nextAt, this.#at)

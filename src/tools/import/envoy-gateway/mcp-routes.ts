@@ -190,7 +190,7 @@ function keysOfIssuer(issuer: string, oauth: SourceField, result: Conversion): F
   const jwksPath = `${address.path}/.well-known/jwks.json`
   oauth.report(
     'changed',
-    `the keys are expected at ${jwksPath} of the issuer; correct the path if its metadata name another one`,
+    `the keys are expected at ${jwksPath} of the issuer; correct the path if its metadata names another one`,
   )
   return { remote: { jwksPath, backendRef: addStatic(result, address, oauth) } }
 }

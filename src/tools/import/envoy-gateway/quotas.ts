@@ -32,7 +32,7 @@ export function convertQuotaPolicy(
       if (targets === undefined) {
         quota.report(
           'protection',
-          `only quotas of a backend that is the only one of its route rules are converted, and ${service} shares a rule`,
+          `quotas are converted only if the backend is the only one of its route rules; ${service} shares a rule`,
         )
         continue
       }

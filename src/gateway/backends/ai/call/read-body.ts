@@ -60,7 +60,7 @@ function keep<Kind extends ReadBody>(call: ModelCall, client: Kind): Kind {
   return client
 }
 
-/** Sets by what a repetition of the request is known to the cache of answers. It depends on the chosen provider. */
+/** Sets the id by which the answer cache recognises a repeated request. It depends on the chosen provider. */
 function identify(call: ModelCall, format: KnownFormat, bytes: Uint8Array): void {
   const isRead = call.policy?.config.cache === undefined || isReadWhole(call)
   const sources = isRead ? undefined : sourcesOf(call, format)

@@ -5,7 +5,7 @@ import { definePolicy } from '../../define.ts'
 const schema = object('BackendSessionAffinity', {
   source: required(
     celExpression,
-    'Expression whose value identifies the session, such as request.headers["x-session-id"]. If it is empty, no text or an error, an endpoint is chosen as usual.',
+    'Expression whose value identifies the session, such as request.headers["x-session-id"]. If it fails, or its value is empty or not a string, an endpoint is chosen as usual.',
   ),
 })
 
