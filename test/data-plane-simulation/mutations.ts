@@ -188,8 +188,8 @@ export const mutations: Readonly<Record<string, Mutation>> = {
   },
   'a session leaves its endpoint': {
     file: 'src/gateway/proxy/phases.ts',
-    from: 'context.retries === 0 ? context.session?.origin',
-    to: 'context.retries === -1 ? context.session?.origin',
+    from: 'retries === 0 ? session?.origin',
+    to: 'retries === -1 ? session?.origin',
   },
   'a session outlives its time': {
     file: 'src/gateway/proxy/request/session-persistence.ts',
