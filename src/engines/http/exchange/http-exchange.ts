@@ -38,9 +38,7 @@ export class HttpExchange
     const requestSource = { resumeBody: () => this.client?.wantBody() }
     const responseSource = {
       resumeBody: () =>
-        this.ownStream === undefined
-          ? this.#attempt.stream?.resumeBody()
-          : this.ownStream.onDrain?.(),
+        this.ownStream ? this.ownStream.onDrain?.() : this.#attempt.stream?.resumeBody(),
     }
     super(parts, requestSource, responseSource)
     this.#parts = parts
@@ -218,7 +216,9 @@ export class HttpExchange
     this.#attempt.stream = undefined
     this.#upload.stop()
     if (this.#phase === 'tunnel' && stream.wasReset !== true) {
-      this.#complete()
+      // A slow client may not have received everything yet.
+      this.#phase = 'flushing'
+      if (this.client?.needsDrain !== true) this.#complete()
       return
     }
     this.responseSource.failAll(error)
