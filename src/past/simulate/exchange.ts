@@ -155,13 +155,12 @@ export class SimulatedExchange implements ServerExchange {
   }
 
   get source(): Peer {
-    const { forwardedFor, input, unknowns } = this
-    return (
-      forwardedFor ??
-      input.source ??
-      unknowns.read('the client address is not known') ??
-      unknownPeer
-    )
+    return this.forwardedFor ?? this.connectedSource
+  }
+
+  get connectedSource(): Peer {
+    const { input, unknowns } = this
+    return input.source ?? unknowns.read('the client address is not known') ?? unknownPeer
   }
 
   get rawSource(): Peer {

@@ -85,6 +85,8 @@ export interface ReceivedFields {
 export interface ServerExchange extends Exchange {
   /** Port of the listener that accepted the connection. */
   readonly port: number
+  /** The client that has connected, even if a header names another one. */
+  readonly connectedSource: Peer
   /** The TLS settings that the handshake selected; undefined for plaintext. */
   readonly tls: TlsChoice | undefined
   /** Bytes of the request body and of the response body, as sent on the client connection. */

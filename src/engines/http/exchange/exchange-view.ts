@@ -75,8 +75,8 @@ export abstract class ExchangeView implements SideStreamOwner {
   client: DownstreamStream | undefined
   /** The client's address from a trusted proxy; set by the data plane. */
   forwardedFor: Peer | undefined
-  /** Address of the connection's client, known even after its socket has closed. */
-  #clientSource: Peer = unknownPeer
+  /** Known even after the socket of the client has closed. */
+  connectedSource: Peer = unknownPeer
   protected tunnel: Tunnel | undefined
   protected tunnelWatcher: TunnelWatcher | undefined
   /** Options of the tunnel of a CONNECT; undefined for other requests. */
@@ -150,11 +150,11 @@ export abstract class ExchangeView implements SideStreamOwner {
 
   protected serve(client: DownstreamStream): void {
     this.client = client
-    this.#clientSource = client.connection.addresses.source
+    this.connectedSource = client.connection.addresses.source
   }
 
   get source(): Peer {
-    return this.forwardedFor ?? this.#clientSource
+    return this.forwardedFor ?? this.connectedSource
   }
 
   get rawSource(): Peer {
@@ -360,7 +360,7 @@ export abstract class ExchangeView implements SideStreamOwner {
     this.extensions.clear()
     this.place = noPlace
     this.forwardedFor = undefined
-    this.#clientSource = unknownPeer
+    this.connectedSource = unknownPeer
     this.backend = undefined
     this.bufferLimit = defaultBufferLimit
     this.state = undefined

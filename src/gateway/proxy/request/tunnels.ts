@@ -81,7 +81,7 @@ function checkInner(
 
 /** Returns the address of a port of this gateway, for a connection that has the client of the CONNECT. */
 function innerAddress(exchange: ServerExchange, port: number): UpstreamAddress {
-  const { request, rawSource, local } = exchange
+  const { request, connectedSource, rawSource, local } = exchange
   const connectHeaders = new Map<string, string>()
   for (const [name, value] of request.headers.entries()) {
     const before = connectHeaders.get(name)
@@ -89,20 +89,11 @@ function innerAddress(exchange: ServerExchange, port: number): UpstreamAddress {
   }
   const { address } = local
   const inner = {
-    source: connectedClient(exchange),
+    source: connectedSource,
     rawSource: { ...addressOf(rawSource), connectHeaders },
     local: { address, port },
   }
   return { host: address, port, pool: `listener:${port}`, inner }
-}
-
-/** Returns the client that has connected, even if a header names another one. */
-function connectedClient(exchange: ServerExchange): Peer {
-  const { forwardedFor } = exchange
-  exchange.forwardedFor = undefined
-  const { source } = exchange
-  exchange.forwardedFor = forwardedFor
-  return source
 }
 
 const addressOf = ({ address, port, proxyHeader }: Peer): Peer => ({ address, port, proxyHeader })
