@@ -6,7 +6,7 @@ import type { SourceField } from '../field.ts'
 import { addBackend, addCredential, addRoute, addStatic, parseAddress, quote } from '../targets.ts'
 import type { Backends } from './backends.ts'
 import { apiKeysOf, claimConditions, extAuthOf, jwksOf, orderedRules } from './security.ts'
-import { enter } from './targets.ts'
+import { enter, nameIn } from './targets.ts'
 
 export function convertMcpRoute(field: SourceField, backends: Backends, result: Conversion): void {
   const name = enter(field, result)
@@ -129,8 +129,6 @@ function authOf(security: SourceField, label: string, result: Conversion): Field
     }),
   }
 }
-
-const nameIn = (ref: SourceField): string => String(ref.object().name)
 
 const requestedTypes: Readonly<Record<string, string>> = {
   'urn:ietf:params:oauth:token-type:access_token': 'AccessToken',

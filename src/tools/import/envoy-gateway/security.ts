@@ -12,7 +12,7 @@ import {
 } from '../targets.ts'
 import type { Backends } from './backends.ts'
 import { oidcOf } from './oidc.ts'
-import { enter, targetsOf } from './targets.ts'
+import { enter, nameIn, targetsOf } from './targets.ts'
 
 export function convertSecurityPolicy(
   field: SourceField,
@@ -50,8 +50,6 @@ function corsOf(cors: SourceField): Fields | undefined {
     maxAge: maxAge > 0 ? maxAge : undefined,
   })
 }
-
-const nameIn = (ref: SourceField): string => String(ref.object().name)
 
 function basicAuthOf(auth: SourceField, name: string, result: Conversion): Fields | undefined {
   if (!auth.isSet) return undefined

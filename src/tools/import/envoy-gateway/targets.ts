@@ -25,3 +25,6 @@ export function enter(field: SourceField, result: Conversion): string {
   result.namespace = namespace
   return name
 }
+
+/** The name in a reference to an object. */
+export const nameIn = (ref: SourceField): string => String(ref.object().name)
