@@ -172,9 +172,11 @@ export class GuardCompiler {
       return words
     }
     const referenced = linesOf(entry)
-    const problem = wordsProblem(referenced) ?? wordsProblem([...words, ...referenced])
-    if (problem === undefined) return [...words, ...referenced]
-    this.refuse(at, `ConfigMap ${configMap.label}, ${key}: ${problem}`)
+    const all = [...words, ...referenced]
+    const problem = wordsProblem(all)
+    if (problem === undefined) return all
+    const own = wordsProblem(referenced) ?? problem
+    this.refuse(at, `ConfigMap ${configMap.label}, ${key}: ${own}`)
     return words
   }
 
