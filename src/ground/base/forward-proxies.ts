@@ -1,5 +1,6 @@
 /** The proxies for outgoing connections that HTTPS_PROXY, HTTP_PROXY and NO_PROXY of the environment name. */
 import { isIP } from 'node:net'
+import { bareHost } from './bare-host.ts'
 import { withoutRootDot } from './root-dot.ts'
 
 export interface ForwardProxy {
@@ -18,7 +19,7 @@ export interface ForwardProxies {
 }
 
 interface DirectHosts {
-  /** In lower case; `*` stands for every host. Its subdomains are connected to directly as well. */
+  /** In lower case; `*` means every host. Subdomains are connected to directly, too. */
   readonly name: string
   /** If omitted, all ports. */
   readonly port?: number
@@ -63,7 +64,7 @@ function readProxy(env: Environment, name: string): ForwardProxy | undefined {
   const credentials = { username: decode(username), password: decode(password) }
   return {
     scheme,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: bareHost(url.hostname),
     port: url.port === '' ? defaultPorts[scheme] : Number(url.port),
     ...(username !== '' && { credentials }),
   }
